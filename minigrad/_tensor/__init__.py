@@ -1,4 +1,4 @@
-"""The Tensor class, one file for each group of its methods."""
+"""The class Tensor, with one file for each group of its methods."""
 
 from minigrad._tensor.tensor import Tensor
 

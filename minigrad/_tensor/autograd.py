@@ -37,7 +37,7 @@ def _hook_of_leaf(
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Make it a leaf that requires a gradient, or not; returns it."""
+    """Set whether this leaf requires a gradient, and return it."""
     if type(self._edge) is Node:
         if not requires_grad:
             raise RuntimeError("[requires_grad_] only leaves can stop requiring grad; use detach()")
@@ -46,16 +46,17 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def detach(self: Tensor) -> Tensor:
-    """The same memory, without a history."""
+    """A tensor on the same memory, without a history."""
     return wrap(call(kernels.view_alias, self._h))
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Removable:
-    """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one.
+    """Call ``hook(gradient)`` when this tensor's gradient is known.
 
-    A leaf's is all that one backward adds to its ``grad``, and it is known at the end.
-    Returns what removes the hook, ``handle.remove()``. RuntimeError for a tensor that does not
-    require grad.
+    The hook may return another one.
+
+    The gradient of a leaf is the sum that one backward adds to ``grad``. It is known at the end of
+    the pass. RuntimeError for a tensor that does not require grad.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)
@@ -76,7 +77,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     if edge.hooks is None:
         edge.hooks = []
     hooks = edge.hooks
-    kept = sum([type(other) is KeepGrad for other in hooks])  # come last: they keep the result
+    # these hooks come last: they keep the final gradient
+    kept = sum([type(other) is KeepGrad for other in hooks])
     hooks.insert(len(hooks) - (kept if type(hook) is not KeepGrad else 0), hook)
     return Removable(hooks, hook)
 
@@ -84,10 +86,10 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> Removable:
     """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
 
-    It is called when all leaves have their gradients. It records nothing unless the backward
-    creates a graph. An optimizer may step in it, and ``grad`` may be set to None. Returns what
-    removes the hook, ``handle.remove()``. RuntimeError for a tensor that is no leaf or does not
-    require grad.
+    The hook is called when all leaves have their gradients. Nothing is recorded in the hook unless
+    the backward creates a graph. An optimizer may step in it, and ``grad`` may be set to None. An
+    optimizer may step in it, and ``grad`` may be set to None. Returns a handle: ``handle.remove()``
+    removes the hook. Raises RuntimeError for a tensor that does not require grad.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)
@@ -105,9 +107,10 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too.
+    """Keep the gradient of this non-leaf tensor in ``grad`` at each backward.
 
-    A leaf's is kept anyway. RuntimeError for a tensor that does not require grad.
+    The gradient of a leaf is always kept. Raises RuntimeError for a tensor that does not require
+    grad.
     """
     node = self._edge
     if node is None:
@@ -117,7 +120,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def accumulate_(self: Tensor, g: Tensor | SliceGrad) -> None:
-    """Add a gradient of the same shape and dtype into memory that only the caller holds."""
+    """Add a gradient of the same shape and dtype in place. Only the caller has this memory."""
     if type(g) is SliceGrad:
         g.add_to(self._h)
         return

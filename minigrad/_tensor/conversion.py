@@ -1,4 +1,4 @@
-"""Methods of Tensor that hand its values to Python and NumPy."""
+"""Methods of Tensor that convert it to Python numbers, lists and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def item(self: Tensor) -> float | int | bool:
-    """The one element as a Python number; ValueError unless there is exactly one."""
+    """The only element as a Python number. Raises ValueError unless there is exactly one."""
     h = self._h
     if h.size != 1:
         raise ValueError(f"[item] a tensor of shape {self.shape} has {h.size} elements, not one")
@@ -34,17 +34,17 @@ def item(self: Tensor) -> float | int | bool:
 
 
 def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; a number for 0 dimensions."""
+    """The elements as nested lists of Python numbers, or one number for 0 dimensions."""
     if forwards:
         note_leaving(self)
     return to_lists(self._h)
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """A NumPy array on the same memory; read-only while a graph needs that memory.
+    """A NumPy array on the same memory. It is read-only while a graph needs this memory.
 
-    RuntimeError for a tensor that requires grad: use ``detach().numpy()``, which is what
-    ``force=True`` does.
+    Raises RuntimeError for a tensor that requires grad: use ``detach().numpy()``, or ``force=True``
+    for the same effect.
     """
     if force:
         return self.detach().numpy()

@@ -1,4 +1,4 @@
-"""Class of ``x.size``: the number of elements, which returns the shape when it is called."""
+"""Class of ``x.size``: an int, the number of elements, that can be called for the shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Count"]
 
 
 class Count(int):
-    """The number of elements of a tensor, which is its shape when it is called."""
+    """The number of elements of a tensor. A call returns the shape."""
 
     shape: Size
 
@@ -20,7 +20,7 @@ class Count(int):
     @overload
     def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Size | int:
-        """The shape, or the size of one dimension; IndexError for one that is not there."""
+        """The shape, or the size of one dimension. Raises IndexError for a missing dimension."""
         return self.shape if dim is None else self.shape[one_dim("size", dim, len(self.shape))]
 
     def __reduce__(self) -> tuple[Any, ...]:

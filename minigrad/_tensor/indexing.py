@@ -1,8 +1,8 @@
 """Indexing: ``x[index]`` in every NumPy form, as a view and one gather.
 
-An index is applied in two steps. Slices, integers and new axes make a view. Integer and boolean
-arrays then gather along the axes that are left to them, which a permutation brings to the front.
-The picked axes stand in the result as in NumPy: in place if they stood side by side, else first.
+An index is applied in two steps. First, slices, integers and new axes make a view. Then integer and
+boolean arrays gather along their axes, which a permutation brings to the front. The gathered axes
+lie in the result as in NumPy: in place if they were adjacent, else first.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ __all__ = ["get", "put"]
 
 
 class _Plan:
-    """A view, index arrays for some of its axes, and where their axes go in the result."""
+    """A parsed index: a view, index arrays for some of its axes, and their axes in the result."""
 
     __slots__ = ("args", "arrays", "axes", "front", "row")
 
     def __init__(
         self, row: Any, args: Any, arrays: list[Tensor], axes: list[int], front: bool
     ) -> None:
-        self.row = row  # of the table, with its arguments: it makes the view; None for x itself
+        self.row = row  # row that makes the view, with its arguments; None for x itself
         self.args = args
         self.arrays = arrays
         self.axes = axes
         self.front = front
 
     def view(self, x: Tensor) -> Tensor:
-        """The view of ``x`` that slices, integers and new axes make."""
+        """The view of ``x`` by the index's slices, integers and new axes."""
         return x if self.row is None else apply(self.row, (x,), self.args)
 
 
@@ -67,7 +67,7 @@ def _as_index_array(item: Any) -> Tensor:
             "[index] indices must be integers, booleans, slices, None or ...: got floats"
         )
     if array.dtype is uint8 and not isinstance(item, (list, tuple)):
-        return f.ne(array, 0)  # an old mask, as PyTorch has it
+        return f.ne(array, 0)  # a mask in PyTorch's older form
     return f.to(array, int64) if array.dtype.is_storage else array
 
 
@@ -77,7 +77,7 @@ def _is_array(item: Any) -> bool:
 
 
 def _items(index: Any, ndim: int) -> list[Any]:
-    """The index as one item per axis and new axis, with the ellipsis written out."""
+    """The index as a list with one item per axis or new axis, and the ellipsis expanded."""
     items = list(index) if isinstance(index, tuple) else [index]
     consumed, ellipsis = 0, -1
     for place, item in enumerate(items):
@@ -100,7 +100,7 @@ def _items(index: Any, ndim: int) -> list[Any]:
     fill: list[Any] = [slice(None)] * (ndim - consumed)
     if ellipsis < 0:
         return items + fill
-    # One that stands for no axis still keeps arrays on its two sides apart.
+    # An ellipsis that stands for no axis still separates the arrays on its two sides.
     return items[:ellipsis] + (fill or [Ellipsis]) + items[ellipsis + 1 :]
 
 
@@ -121,8 +121,9 @@ _MOST_ITEMS = 64
 
 
 def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | None:
-    """The kernel of the view that integers, slices, None and ... make of x, or -1 for x as it is,
-    and its arguments; None for all other indices, and for wrong ones.
+    """The kernel and its arguments for the view by integers, slices, None and the ellipsis.
+
+    The kernel is -1 for x itself. The result is None for all other indices, and for wrong ones.
     """
     shape = x._h.shape
     items = index if isinstance(index, tuple) else (index,)
@@ -136,7 +137,7 @@ def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | N
     start: list[int] = []
     step: list[int] = []
     count: list[int] = []
-    kept: list[int] = []  # the sizes of the result
+    kept: list[int] = []  # sizes of the result
     for item in items if dots else (*items, ...):
         axis = len(start)
         if item is None:
@@ -177,7 +178,7 @@ if accelerator:
     basic_index = accelerator.basic_index
 
 
-# The views that basic indices make, by their kernels.
+# The rows of the views that basic indices make, by kernel.
 _VIEWS: dict[int, Row] = {
     row.kernel: row for row in (shape_ops.VIEW, shape_ops.SLICE, shape_ops.SLICE_VIEW)
 }
@@ -190,11 +191,11 @@ def _plan(x: Tensor, index: Any) -> _Plan:
     shape = x.shape
     items = _items(index, len(shape))
     has_array = any(isinstance(i, TensorBase) for i in items)
-    plain: list[Any] = []  # what of each item makes the view
+    plain: list[Any] = []  # each item's part in the view
     arrays: list[Tensor] = []
-    axes: list[int] = []  # of the view, for which they are
-    groups: list[int] = []  # for each run of array items, its place among the items
-    axis, kept, last_array = 0, 0, -2  # an axis of x, and one of the view
+    axes: list[int] = []  # axes of the view that the arrays index
+    groups: list[int] = []  # position of each run of array items among the items
+    axis, kept, last_array = 0, 0, -2  # axis of x, axis of the view
     for place, item in enumerate(items):
         if item is Ellipsis:
             continue
@@ -211,7 +212,7 @@ def _plan(x: Tensor, index: Any) -> _Plan:
         if place != last_array + 1:
             groups.append(place)
         last_array = place
-        if not picked:  # True or False: a new axis of size 1, picked once or not at all
+        if not picked:  # True or False: a new axis of size 1, gathered once or not at all
             plain.append(None)
             picked = [f.nonzero(f.reshape(item, (1,)), as_tuple=True)[0]]
         else:
@@ -240,7 +241,10 @@ def _wrong(items: Sequence[Any]) -> Exception:
 
 
 def _picked(item: Any, shape: tuple[int, ...], axis: int, has_array: bool) -> int | list[Tensor]:
-    """An integer as a position or, beside arrays, as one of them; an array as one per axis."""
+    """One item in normal form: an integer, or one array per axis.
+
+    Beside arrays an integer is one.
+    """
     if isinstance(item, TensorBase):
         if item.dtype is bool_:
             return _mask_arrays(item, shape, axis) if item._h.ndim else []  # type: ignore[arg-type]
@@ -269,15 +273,15 @@ def _broadcast(arrays: list[Tensor]) -> list[Tensor]:
 
 
 def _fronted(plan: _Plan, x: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
-    """The view with the picked axes first, the arrays in one shape, and the order of the result.
+    """The view with the gathered axes first, the arrays in one shape, and the order of axes.
 
-    The order says for each axis of the result which axis of (index shape, other axes) it is.
+    The order names, for each axis of the result, an axis of (index shape, other axes).
     """
     ndim = x._h.ndim
     others = [d for d in range(ndim) if d not in plan.axes]
     view = f.permute(x, *plan.axes, *others)
     arrays = _broadcast(plan.arrays)
-    if not arrays[0].size:  # nothing is picked, but an index out of range is still one
+    if not arrays[0].size:  # nothing is gathered, but an index out of range is still an error
         for array, d in zip(plan.arrays, plan.axes, strict=True):
             gather_rows(f.expand(asarray(0.0), x.shape[d : d + 1]), [array])
     block = arrays[0]._h.ndim
@@ -291,7 +295,7 @@ def _fronted(plan: _Plan, x: Tensor) -> tuple[Tensor, list[Tensor], tuple[int, .
 
 
 def get(x: Tensor, index: Any) -> Tensor:
-    """``x[index]``: a view for slices, integers, None and ..., a copy where arrays pick."""
+    """``x[index]``: a view for slices, integers, None and the ellipsis; a copy for arrays."""
     found = basic_index(x, index)
     if found is not None:
         row = _VIEWS.get(found[0])
@@ -314,7 +318,7 @@ def get(x: Tensor, index: Any) -> Tensor:
 
 
 def _are_alike(items: tuple[Any, ...]) -> bool:
-    """Whether these are int64 tensors of one shape, and not of one number each."""
+    """True if the items are int64 tensors of one shape with more than one number."""
     for item in items:
         if not isinstance(item, TensorBase) or item.dtype is not int64 or not item._h.ndim:
             return False
@@ -329,10 +333,11 @@ def _inverse(order: Sequence[int]) -> list[int]:
 
 
 def put(x: Tensor, index: Any, value: Any) -> None:
-    """``x[index] = value``, broadcast and cast; of repeated positions the last one wins.
+    """``x[index] = value``, broadcast and cast. For repeated positions the last value wins.
 
-    On the tape, what was overwritten gets a gradient of 0 from here on, and the value its own.
-    Raises RuntimeError for a leaf that requires grad, unless under no_grad.
+    On the tape, overwritten elements get a gradient of 0 from here on. The value gets the gradient
+    of the elements that it fills. Raises RuntimeError for a leaf that requires grad, unless under
+    no_grad.
     """
     op = "index assignment"
     source = value_for(op, x, value)
@@ -360,12 +365,12 @@ def put(x: Tensor, index: Any, value: Any) -> None:
 
 
 def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:
-    """Write over what slices and integers show of ``x``."""
+    """Write over the view of ``x`` by slices and integers."""
     part = x if plan.row is None else wrap(plan.row.forward(x._h, *plan.args))
     if tracked or source._h.ndim:
         source = _fitted(source, part.shape)
     if _is_there(source, x, part, tracked):
-        call(kernels.check_writable, part._h)  # refused like a write that does change something
+        call(kernels.check_writable, part._h)  # an empty write is refused where any write is
         return
     if not tracked:
         write(kernels.write, x, part._h, source._h)
@@ -376,7 +381,7 @@ def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -
 
 
 def _is_there(source: Tensor, x: Tensor, part: Tensor, tracked: bool) -> bool:
-    """Whether the value to be written is a view of that very place, as in ``x[index] += 1``."""
+    """True if ``source`` is already the view to be written, as in ``x[index] += 1``."""
     if tracked and getattr(source, "_alias", (None,))[0] is not x:
         return False
     a, b = source._h, part._h
@@ -384,7 +389,7 @@ def _is_there(source: Tensor, x: Tensor, part: Tensor, tracked: bool) -> bool:
 
 
 def _fitted(source: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The value broadcast to the shape it is written to; extra leading 1s are dropped."""
+    """The value broadcast to ``shape``, after extra leading axes of size 1 were dropped."""
     while source._h.ndim > len(shape) and source.shape[0] == 1:
         source = f.squeeze(source, 0)
     if source.shape == shape:

@@ -1,10 +1,11 @@
-"""In-place writes into tensors, and the histories that the tape gives to them and their views.
+"""In-place writes into tensors, and the new histories of these tensors and their views.
 
-Outside the tape a write changes the memory, and its write clock tells later backward passes. On the
-tape, the tensor gets a new history, and so does everything that shares its memory. A view knows the
-tensor it was taken from (``_alias``), which knows its living views (``_views``). After a write each
-tensor above gets a node. The node hands the written part of a gradient to the value and the rest to
-the former history. All views become views of the new history.
+Outside the tape, a write changes the memory. The write clock tells later backward passes of the
+write. On the tape, the tensor gets a new history, and so does every tensor that shares its memory.
+A view knows its base (``_alias``), which knows its living views (``_views``).
+
+After a write into a view, each tensor above it gets a node. This node hands the written part of a
+gradient to the value, and the rest to the old history. All views become views of the new history.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ __all__ = [
 
 
 def check_writable(op: str, x: TensorBase) -> None:
-    """Refuse what the tape could not follow.
+    """Refuse a write that the tape cannot follow.
 
-    RuntimeError if a later backward needs the gradient by the present values. ValueError if x is a
-    view of an expanded tensor, whose other elements would change unnoticed.
+    Raises RuntimeError if x is a leaf that requires grad, a view of one, or a view made under
+    no_grad. Raises ValueError if x is a view of an expanded tensor, whose other elements would
+    change unnoticed.
     """
     root: Any = x
     while True:
@@ -72,7 +74,7 @@ def check_writable(op: str, x: TensorBase) -> None:
 
 
 def shows_tracked(x: TensorBase) -> bool:
-    """Whether a tensor that ``x`` is a view of requires grad, though x does not."""
+    """True if x does not require grad, but a tensor that x is a view of does."""
     alias = getattr(x, "_alias", None)
     while alias is not None:
         base: Any = alias[0]() if len(alias) == 1 else alias[0]
@@ -85,9 +87,9 @@ def shows_tracked(x: TensorBase) -> bool:
 
 
 def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
-    """Write ``source``, broadcast and cast, over all of ``x``; returns x.
+    """Write ``source``, broadcast and cast, over all of ``x``, and return x.
 
-    The operands of x get a gradient of 0 from here on.
+    The operands from which x was computed get a gradient of 0 from here on.
     """
     tracked = x._edge is not None or source._edge is not None or shows_tracked(x)
     if not (tracked and mode.enabled and x.dtype.is_floating_point):
@@ -104,16 +106,16 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
 def overwrite_part(
     x: Tensor, row: Row, args: tuple[Any, ...], part: Tensor, source: Tensor
 ) -> None:
-    """Write ``source``, of the same shape, over a part of ``x``: what ``row`` shows of it."""
+    """Write ``source`` over the view of ``x`` that ``row`` makes, which has the same shape."""
     source = s.to(source, x.dtype)
     edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, parent_of(source))
     _write_recorded(x, part, source, edge, edge)
 
 
 def update(op: str, x: Tensor, result: Tensor) -> Tensor:
-    """Write ``result``, which was computed from a writable ``x``, over it; returns x.
+    """Write ``result``, which was computed from ``x``, over x, and return x.
 
-    Raises ValueError where the shapes differ, TypeError where x cannot hold the result's dtype.
+    Raises ValueError if the shapes differ, TypeError if x cannot hold the result's dtype.
     """
     if result.shape != x.shape:
         raise ValueError(
@@ -134,16 +136,16 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
 
 
 def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> None:
-    """Write ``source`` over ``part`` of ``x``, whose history is then ``edge``, and tell all views.
+    """Write ``source`` over ``part`` of ``x``, whose edge is then ``edge``, and update all views.
 
-    ``written`` is the edge of what is new in it. The tensors above x need no more. Where a view
-    covers its whole base, no former value has a gradient left to pass on. The topmost gets the new
-    history, and x is a view of that again, like the others.
+    ``written`` is the edge of the new values. The tensors above x need only this edge. If a view
+    covers its whole base, no gradient is left for the old values. The topmost base gets the new
+    history, and x becomes a view of this history, like the other views.
 
-    Histories are made first. Memory and tensors are changed in one step, for which see ``commit``.
+    Histories are made first. Then ``commit`` changes memory and tensors in one step.
     """
     target = x
-    if isinstance(edge, TensorBase):  # a leaf's values were copied in: x is not that leaf
+    if isinstance(edge, TensorBase):  # the values of a leaf were copied in: x is not this leaf
         edge = written = record(_OVERWRITE, None, (), None, None, edge)
     alias = getattr(x, "_alias", None)
     while alias is not None:
@@ -157,19 +159,19 @@ def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> 
     told = _outdate_views(changes, x, edge)
     write(kernels.write, target, part._h, source._h, changes=changes)
     for views, count, current in told:
-        views.current[:count] = current  # what other threads have added meanwhile stays
+        views.current[:count] = current  # views that other threads added meanwhile stay
 
 
-_FEW = 4  # views
-_BEHIND = False  # the edge of a view that will lag
+_FEW = 4  # number of views that are updated at once
+_BEHIND = False  # marks the edge of a view that becomes stale
 
 
 def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, int, list[Any]]]:
-    """Add what makes living views of ``x`` views of its new history, ``edge``.
+    """Add the changes that make the living views of ``x`` views of its new history, ``edge``.
 
-    Many of them stay stale until they are used. A write costs as much as the views that were used
-    since the last one, however many there are. Returns the lists of views that know all writes, the
-    lengths that were looked at, and what is to stand there.
+    If there are many views, they stay stale until they are used. A write then costs only as much as
+    the views that were used since the last write. Returns the lists ``Views.current``, their
+    lengths at this time, and their new contents.
     """
     found = []
     stack = [(x, edge)]
@@ -183,9 +185,9 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
         for reference in told:
             view = reference()
             marked = len(getattr(view, "_alias", ())) == 1
-            if not marked and not _is_view(view, parent):  # it is gone, or has other memory
+            if not marked and not _is_view(view, parent):  # the view died, or has other memory now
                 continue
-            if view._edge is LEAF or (marked and edge is None):  # a leaf of its own stays one
+            if view._edge is LEAF or (marked and edge is None):  # a leaf stays a leaf
                 current.append(reference)
             elif marked:
                 made = view._edge or record(_OUTDATED, None, (), None, edge)
@@ -205,12 +207,12 @@ def _outdate_views(changes: list[Change], x: Any, edge: Any) -> list[tuple[Any, 
 
 
 def _is_view(view: Any, base: Any) -> bool:
-    """Whether this is a living view of ``base``."""
+    """True if ``view`` is alive and a view of ``base``."""
     return view is not None and getattr(view, "_alias", (None,))[0] is base
 
 
 def _may_be_stale(view: Any) -> bool:
-    """Whether neither this view nor a view of it needs its new place on the tape at once."""
+    """True if neither this view nor a view of it needs its new edge at once."""
     if type(view) is not result_type() or _is_kept(view):
         return False
     views = getattr(view, "_views", None)
@@ -225,14 +227,14 @@ _stale_class: Any = None
 
 
 def stale_views_are(cls: type) -> type:
-    """Class decorator: a view is of this class while its base has a newer history."""
+    """Class decorator: sets the class of views whose base has a newer history."""
     global _stale_class
     _stale_class = cls
     return cls
 
 
 def catch_up(view: Any) -> None:
-    """Give a stale view, and those it was taken from, the history of their base."""
+    """Give a stale view, and the views between it and its base, the history of the base."""
     behind = []
     while type(view) is _stale_class:
         behind.append(view)
@@ -245,12 +247,15 @@ def catch_up(view: Any) -> None:
 
 
 def _is_kept(x: Any) -> bool:
-    """Whether the gradient of ``x`` is kept, though it is no leaf."""
+    """True if ``x`` is no leaf and its gradient is kept."""
     return type(x._edge) is Node and kept_by(x._edge, x) is not None
 
 
 def _renew(changes: list[Change], x: Any, edge: Any) -> None:
-    """Add what gives ``x`` a new history; a kept gradient is then the gradient of this."""
+    """Add the changes that give ``x`` a new history.
+
+    A kept gradient then belongs to this history.
+    """
     old = x._edge
     changes.append((x, "_edge", edge))
     if type(old) is not Node or type(edge) is not Node or old.hooks is None:
@@ -262,13 +267,13 @@ def _renew(changes: list[Change], x: Any, edge: Any) -> None:
 
 
 def _nobody() -> None:
-    """As a weak reference to something that is gone."""
+    """A dead weak reference: always returns None."""
 
 
 def replace(x: TensorBase, handle: Any) -> None:
-    """Give ``x`` other memory, which neither its base nor its views share.
+    """Give ``x`` new memory, which neither its base nor its views share.
 
-    The views stay views of what x was until now: of a tensor that takes its place among them.
+    The views stay views of the old x: a new tensor takes the place of x as their base.
     """
     catch_up(x)
     views, alias = getattr(x, "_views", None), getattr(x, "_alias", None)
@@ -290,10 +295,10 @@ def replace(x: TensorBase, handle: Any) -> None:
 
 
 def become(op: str, x: Any, change: Callable[[Any], Any]) -> Any:
-    """Make ``x`` what a view operation makes of it: the same memory in another shape.
+    """Apply a view operation to ``x`` in place: x keeps its memory and gets another shape.
 
-    Raises RuntimeError for a leaf that requires grad, unless recording is off. A view, or a tensor
-    with views, is a RuntimeError too: their places in its memory would no longer be known.
+    Raises RuntimeError for a leaf that requires grad, unless recording is off. Raises it also for a
+    view or a tensor with views, since their positions in the memory would be lost.
     """
     catch_up(x)
     views = getattr(x, "_views", None)
@@ -313,7 +318,7 @@ def become(op: str, x: Any, change: Callable[[Any], Any]) -> Any:
 
 
 class KeepGrad:
-    """A hook that adds to the ``grad`` of a tensor that is no leaf, as long as that lives."""
+    """A hook that adds gradients to the ``grad`` of a non-leaf tensor while the tensor lives."""
 
     __slots__ = ("of",)
     only_reads = True
@@ -322,14 +327,14 @@ class KeepGrad:
         self.of = weakref.ref(x)
 
     def __call__(self, g: Tensor) -> None:
-        """Keep this gradient."""
+        """Add this gradient to the tensor's ``grad``."""
         x: Any = self.of()
         if x is not None:
             x._grad = s.clone(g) if x._grad is None else x._grad + g
 
 
 def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:
-    """The hook of this node that keeps the gradient of ``x``."""
+    """The hook on this node that keeps the gradient of ``x``."""
     for hook in node.hooks or ():
         if type(hook) is KeepGrad and hook.of() is x:
             return hook
@@ -340,13 +345,13 @@ def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:
 
 
 class _WriteView:
-    """A write into a view, as its base sees it: args are the row and arguments of the view."""
+    """Operation of a base's node after a write into a view. args: the view's row and arguments."""
 
     name = "write"
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
-        """As below, on the arrays alone."""
+        """:meth:`graph_vjp` without recording."""
         row, args = node.args
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
@@ -367,12 +372,13 @@ class _WriteView:
             kept = s.clone(g)
             apply(row, (kept,), args).zero_()
         if written is not None:
-            part = apply(row, (s.contiguous(g),), args)  # what was a view of the base is one of g
+            # the row that made a view of the base makes one of g
+            part = apply(row, (s.contiguous(g),), args)
         return kept, part
 
 
 class _Overwrite:
-    """A write over everything: nothing of what was there before counts."""
+    """Operation of a node after a write over all elements: the old values get no gradient."""
 
     name = "overwrite"
 
@@ -386,13 +392,13 @@ class _Overwrite:
 
 
 class _Outdated:
-    """The place on the tape of a no_grad view whose base was written on the tape."""
+    """Operation of a no_grad view whose base was written on the tape: its history is unknown."""
 
     name = "outdated view"
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, ...]:
-        """Refuse: whether the view's reader wants the gradient of what was written is unclear."""
+        """Raise an error, since the tape cannot tell whose gradient is asked for."""
         raise RuntimeError(
             "[backward] a view made under no_grad() was used after a recorded write had changed "
             "what it shows: make both under no_grad() or neither, or use the view's detach()"

@@ -1,4 +1,4 @@
-"""In-place methods as functions, as PyTorch has them: ``mg.sin_(x)`` is ``x.sin_()``.
+"""In-place methods as functions: ``mg.sin_(x)`` is ``x.sin_()``, as in PyTorch.
 
 >>> import minigrad as mg
 >>> x = mg.tensor([4.0, 9.0])

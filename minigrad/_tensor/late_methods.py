@@ -1,6 +1,6 @@
-"""Methods of Tensor that are made when they are first asked for.
+"""Methods of Tensor that are created at their first use.
 
-The modules that such a method needs are not loaded before.
+The modules that such a method needs are loaded then, not at import.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["install"]
 
-# Functions with an in-place method, as exp_() of exp().
+# Functions that have an in-place method, such as exp_() for exp().
 _IN_PLACE = """
 abs neg square sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
 atan sinh cosh tanh asinh acosh atanh sigmoid sign floor ceil round trunc frac erf erfc erfinv
@@ -38,7 +38,7 @@ _Make = Callable[[type, str], Callable[..., Any]]
 
 
 class _Later:
-    """A descriptor that makes its method at the first access and then leaves its place to it."""
+    """A descriptor that creates a method at the first access and is replaced by it."""
 
     __slots__ = ("make", "name", "owner")
 
@@ -49,8 +49,8 @@ class _Later:
 
     def __get__(self, x: Tensor | None, cls: type) -> Any:
         method: Any = self.make(self.owner, self.name)
-        if method.__qualname__ == f"{self.owner.__name__}.{self.name}":  # made for this class
-            method.__module__ = self.owner.__module__  # where a pickle finds it
+        if method.__qualname__ == f"{self.owner.__name__}.{self.name}":  # created for this class
+            method.__module__ = self.owner.__module__  # pickle looks it up there
         setattr(self.owner, self.name, method)
         return method.__get__(x, cls)
 
@@ -67,7 +67,7 @@ def _loaded(owner: type, name: str) -> Callable[..., Any]:
 
 def _written_over(owner: type, name: str) -> Callable[..., Any]:
     function = getattr(f, name.removesuffix("_"))
-    own = f"{function.__name__}_"  # of a function with several names there is one method
+    own = f"{function.__name__}_"  # a function with several names has one method
     return in_place_method(function) if own == name else getattr(owner, own)
 
 
@@ -90,7 +90,7 @@ def _reshaped(owner: type, name: str) -> Callable[..., Any]:
 
 
 def install(owner: type) -> None:
-    """Give a class its late methods, and the loaded functions that it does not define itself."""
+    """Give a class its late methods, and those loaded functions that it does not define itself."""
 
     def later(name: str, make: _Make) -> None:
         setattr(owner, name, _Later(owner, name, make))

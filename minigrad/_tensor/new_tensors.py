@@ -1,4 +1,4 @@
-"""Methods of Tensor that make another tensor of its dtype: ``new_zeros`` and its kin."""
+"""Methods of Tensor that create a tensor of the same dtype, such as ``new_zeros``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def new_zeros(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Zeros of another size, in this tensor's dtype unless another is given."""
+    """A tensor of zeros of the given size, in this tensor's dtype unless another is given."""
     return creation.zeros(
         *sizes,
         size=size,
@@ -48,7 +48,7 @@ def new_ones(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Ones of another size, in this tensor's dtype unless another is given."""
+    """A tensor of ones of the given size, in this tensor's dtype unless another is given."""
     return creation.ones(
         *sizes,
         size=size,
@@ -67,7 +67,7 @@ def new_empty(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Whatever was in memory, in this tensor's dtype unless another is given."""
+    """An uninitialised tensor, in this tensor's dtype unless another is given."""
     return creation.empty(
         *sizes,
         size=size,
@@ -87,7 +87,7 @@ def new_full(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """One value in another size, in this tensor's dtype unless another is given."""
+    """A tensor filled with one value, in this tensor's dtype unless another is given."""
     on_cpu(device)
     kind = dtype or self.dtype
     return creation.full(size, fill_value, dtype=kind, requires_grad=requires_grad)
@@ -102,11 +102,11 @@ def new_tensor(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A copy of the data in this tensor's dtype unless another is given."""
+    """A tensor with a copy of the data, in this tensor's dtype unless another is given."""
     on_cpu(device)
     return creation.tensor(data, dtype or self.dtype, requires_grad)
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
+    """A tensor of this dtype with the given sizes or data: PyTorch's older form."""
     return creation.of_sizes_or_data("new", args, self.dtype, device)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IN_C", "OPERATORS", "augmented", "both_orders", "in_place_method", "reflected"]
 
-# Rows of the binary operators. Each has a form with the operands exchanged and one in place.
+# Rows of the binary operators. Each operator has a reflected form and an in-place form.
 OPERATORS = {
     "add": p.ADD,
     "sub": p.SUB,
@@ -35,7 +35,7 @@ OPERATORS = {
     "lshift": p.BITWISE_LEFT_SHIFT,
     "rshift": p.BITWISE_RIGHT_SHIFT,
 }
-IN_C = ("add", "sub", "mul", "truediv", "pow")  # operators that the accelerator installs itself
+IN_C = ("add", "sub", "mul", "truediv", "pow")  # operators that the accelerator installs
 
 
 def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Tensor]:
@@ -47,7 +47,7 @@ def reflected(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any],
 
 
 def both_orders(row: Row) -> tuple[Any, Any]:
-    """The methods of an operator, and of the same with the operands exchanged."""
+    """The methods of an operator and of its reflected form."""
     _, otherwise = operator(row)
 
     def operate(self: Tensor, other: Any, modulo: Any = None) -> Any:
@@ -64,7 +64,7 @@ def both_orders(row: Row) -> tuple[Any, Any]:
 
 
 def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function as a method that writes its result over its tensor, and returns that."""
+    """A method that writes the function's result over the tensor, and returns the tensor."""
     op = function.__name__
 
     def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -74,7 +74,8 @@ def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         )
         if (tracked or shows_tracked(self)) and not (no_grad_scopes and not mode.enabled):
             check_writable(op, self)
-            before = wrap(call(kernels.copy, self._h), self._edge)  # values that the graph may keep
+            # old values, which the graph may save
+            before = wrap(call(kernels.copy, self._h), self._edge)
             args = tuple([before if x is self else x for x in args])
             kwargs = {name: before if x is self else x for name, x in kwargs.items()}
         return update(op, self, function(before, *args, **kwargs))
@@ -85,7 +86,7 @@ def in_place_method(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def augmented(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """An augmented assignment: in place, and leaving types it does not know to others."""
+    """An augmented assignment. It writes in place, and returns NotImplemented for unknown types."""
     in_place = in_place_method(function)
 
     def augmented(self: Tensor, other: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Repr of a tensor: its values as NumPy prints them, then shape, dtype and place on the tape."""
+"""Repr of a tensor: values as NumPy prints them, then shape, dtype and grad_fn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _values(x: Tensor) -> np.ndarray[Any, Any]:
 
 
 def text(x: Tensor) -> str:
-    """The repr: values, shape if empty or shortened, dtype unless it shows, place on the tape."""
+    """The repr: values, shape if empty or shortened, dtype unless it is obvious, and grad_fn."""
     values = np.array2string(_values(x), separator=", ", prefix="tensor(")
     notes = []
     if not x.size or x.size > np.get_printoptions()["threshold"]:
@@ -36,7 +36,7 @@ def text(x: Tensor) -> str:
 
 
 def html(x: Tensor) -> str:
-    """A small table for notebooks: what it is, its values' range, mean and number of NaN."""
+    """An HTML table for notebooks: dtype and shape, range, mean and number of NaN."""
     from html import escape
 
     rows = [("shape", str(x.shape)), ("dtype", x.dtype.name)]
@@ -47,7 +47,7 @@ def html(x: Tensor) -> str:
     values = _values(x)
     known = values[~np.isnan(values)] if x.dtype.is_floating_point else values
     if known.size:
-        with np.errstate(all="ignore"):  # a mean of infinities
+        with np.errstate(all="ignore"):  # the mean of infinities warns
             mean = known.mean(dtype=np.float64)
         rows += [
             ("min", f"{float(known.min()):.6g}"),

@@ -1,4 +1,4 @@
-"""The class Tensor: an array with a place on the tape."""
+"""The class Tensor: an array and its edge on the tape."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ __all__ = ["Tensor"]
 class Tensor(TensorBase):
     """An n-dimensional array, differentiable if it holds float32 or float64.
 
-    Make one with :func:`minigrad.tensor`, :func:`minigrad.from_numpy` and the other creation
-    functions; operations return new ones. Shapes and meaning of the methods are PyTorch's; NumPy's
+    :func:`minigrad.tensor`, :func:`minigrad.from_numpy` and the other creation functions make
+    tensors. Operations return new ones. Shapes and the meaning of methods are PyTorch's. NumPy's
     ``axis`` and ``keepdims`` are accepted for ``dim`` and ``keepdim``.
 
     >>> import minigrad as mg
@@ -72,7 +72,7 @@ class Tensor(TensorBase):
     >>> x.grad
     tensor([2., 4.])
 
-    It takes attributes of one's own, which copies, deep copies and pickles keep.
+    Users may set their own attributes, which copies, deep copies and pickles keep.
     """
 
     __slots__ = ()
@@ -85,11 +85,11 @@ class Tensor(TensorBase):
         requires_grad: builtins.bool = False,
         device: Any = None,
     ) -> Tensor:
-        """A tensor of sizes or of data, in the default float dtype unless another is given.
+        """A tensor of given sizes or data, in the default float dtype unless another is given.
 
-        As in PyTorch integers are sizes, and so is the shape of a tensor: ``Tensor(2, 3)`` and
-        ``Tensor(x.shape)`` hold whatever was in memory. Any other argument is data, as of
-        :func:`minigrad.tensor`. Calling a subclass makes that subclass.
+        As in PyTorch, integers are sizes, and so is the shape of a tensor: ``Tensor(2, 3)`` and
+        ``Tensor(x.shape)`` are uninitialised. Any other argument is data, as for
+        :func:`minigrad.tensor`. A call of a subclass makes an instance of it.
 
         >>> import minigrad as mg
         >>> mg.Tensor([1, 2]), mg.Tensor(2, 3).shape
@@ -108,7 +108,7 @@ class Tensor(TensorBase):
 
     @property
     def size(self) -> Count:
-        """The number of elements; called, the shape, or the size of one dimension.
+        """The number of elements. A call returns the shape, or the size of one dimension.
 
         >>> import minigrad as mg
         >>> x = mg.zeros(2, 3)
@@ -132,13 +132,13 @@ class Tensor(TensorBase):
     ndimension = dim
 
     def stride(self, dim: builtins.int | None = None) -> Any:
-        """The steps between neighbours, in elements; of one dimension if that is given."""
+        """The strides in elements, or the stride of one dimension."""
         steps = self.strides
         return steps if dim is None else steps[one_dim("stride", dim, len(steps))]
 
     def storage_offset(self) -> builtins.int:
-        """Where the first element lies in the memory that views share, in elements."""
-        first = ffi.cast("char **", self._h.buffer)[0]  # the first field of what is shared
+        """The offset of the first element in the shared memory, in elements."""
+        first = ffi.cast("char **", self._h.buffer)[0]  # first field of mg_buffer
         return (self.data_ptr() - int(ffi.cast("uintptr_t", first))) // self.itemsize
 
     def data_ptr(self) -> builtins.int:
@@ -146,7 +146,7 @@ class Tensor(TensorBase):
         return int(ffi.cast("uintptr_t", self._h.data))
 
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
-        """Give it another size: the first elements are kept, further ones are whatever is there.
+        """Give this tensor another size. The first elements are kept, new ones are uninitialised.
 
         Raises RuntimeError for a tensor that requires grad.
         """
@@ -159,18 +159,18 @@ class Tensor(TensorBase):
         return self
 
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
-        """As :meth:`resize_`, to the shape of another tensor."""
+        """:meth:`resize_` to the shape of another tensor."""
         return self.resize_(other.shape)
 
     def detach_(self) -> Tensor:
-        """Take it out of its graph, as a leaf that requires no grad; RuntimeError for a view."""
+        """Make this a leaf that requires no grad. Raises RuntimeError for a view."""
         if getattr(self, "_alias", None) is not None:
             raise RuntimeError("[detach_] this tensor is a view: use detach()")
         self._edge = None
         return self
 
     def share_memory_(self) -> Tensor:
-        """Itself: threads share all memory."""
+        """The tensor itself: threads share all memory."""
         return self
 
     def is_shared(self) -> builtins.bool:
@@ -179,12 +179,12 @@ class Tensor(TensorBase):
 
     @property
     def retains_grad(self) -> builtins.bool:
-        """Whether it is no leaf and keeps its gradient in ``grad``."""
+        """True if this is no leaf and keeps its gradient in ``grad``."""
         return type(self._edge) is Node and bool(kept_by(self._edge, self))
 
     @property
     def output_nr(self) -> builtins.int:
-        """Its number among the results of a Function; 0 where the operation has one result."""
+        """The position among the results of a Function; 0 if the operation has one result."""
         op = getattr(self._edge, "op", None)
         return int(getattr(getattr(op, "op", op), "place", 0))
 
@@ -193,33 +193,33 @@ class Tensor(TensorBase):
         return self.dtype.itemsize
 
     def is_complex(self) -> builtins.bool:
-        """False: there are no complex numbers."""
+        """False: minigrad has no complex dtypes."""
         return False
 
     def is_signed(self) -> builtins.bool:
-        """Whether the dtype has negative numbers."""
+        """True if the dtype has negative numbers."""
         return self.dtype.is_signed
 
     def is_nonzero(self) -> builtins.bool:
-        """True unless the one element is 0; RuntimeError for more or fewer elements."""
+        """True unless the only element is 0. Raises RuntimeError for more or fewer elements."""
         from minigrad.functions.predicates import is_nonzero
 
         return is_nonzero(self)
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """True for tensors of one shape."""
+        """True if the other tensor has the same shape."""
         return self.shape == other.shape
 
     @property
     def strides(self) -> tuple[builtins.int, ...]:
-        """The step between neighbours along each dimension, in elements."""
+        """The stride of each dimension, in elements."""
         return self._h.strides
 
     def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
-        """Whether the elements lie in row-major order without gaps.
+        """True if the elements lie in row-major order without gaps.
 
-        With ``memory_format=mg.channels_last``, of images, whether they would with the channels
-        as last dimension; so of volumes with ``mg.channels_last_3d``.
+        With ``memory_format=mg.channels_last``, the order of an image's dimensions has the channels
+        last. ``mg.channels_last_3d`` does the same for volumes.
         """
         ndim = {"channels_last": 4, "channels_last_3d": 5}.get(str(memory_format))
         if ndim is None:
@@ -228,14 +228,14 @@ class Tensor(TensorBase):
 
     @property
     def _version(self) -> builtins.int:
-        """Grows with every in-place write to the memory."""
+        """The version of the memory, which grows with every in-place write."""
         return self._h.version
 
     # ---- the tape ----
 
     @property
     def requires_grad(self) -> builtins.bool:
-        """Whether a backward computes a gradient for it, or through it."""
+        """True if a backward computes a gradient for this tensor, or through it."""
         return self._edge is not None
 
     @requires_grad.setter
@@ -246,23 +246,26 @@ class Tensor(TensorBase):
 
     @property
     def grad_fn(self) -> Node | None:
-        """The operation it is the result of, if that was recorded."""
+        """The node of the recorded operation that made this tensor, or None."""
         return self._edge if type(self._edge) is Node else None
 
     @property
     def is_leaf(self) -> builtins.bool:
-        """Whether it was made by the user, not by a recorded operation."""
+        """True if no recorded operation made this tensor."""
         return type(self._edge) is not Node
 
     detach = autograd.detach
 
     @property
     def data(self) -> Tensor:
-        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds.
+        """The tensor as from :meth:`detach`.
 
-        A leaf takes on the dtype of a tensor or an array. If the leaf requires a gradient, they
-        must hold floats (TypeError). All else is brought to this dtype. ``grad`` stays as it is, as
-        in PyTorch: after values of another shape set it to None.
+        An assignment replaces the values behind the tape's back.
+
+        A leaf takes the dtype of an assigned tensor or array. If the leaf requires a gradient, any
+        dtype except float32 and float64 raises TypeError. Other tensors keep their dtype, and other
+        values are cast. ``grad`` stays as it is, as in PyTorch: after values of another shape set
+        it to None.
         """
         return self.detach()
 
@@ -274,7 +277,7 @@ class Tensor(TensorBase):
                 "[data] a tensor that requires grad holds float32 or float64, not "
                 f"{source.dtype.name}"
             )
-        if type(self._edge) is Node:  # which hands on gradients of this dtype
+        if type(self._edge) is Node:  # the node passes on gradients of this dtype
             source = f.to(source, self.dtype)
         replace(self, source._h)
 
@@ -291,7 +294,7 @@ class Tensor(TensorBase):
     def __array__(
         self, dtype: Any = None, copy: builtins.bool | None = None
     ) -> np.ndarray[Any, Any]:
-        """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
+        """NumPy's conversion protocol. Raises RuntimeError for a tensor that requires grad."""
         view = self.numpy()
         kind = view.dtype if dtype is None else np.dtype(dtype)
         if kind != view.dtype:
@@ -301,13 +304,13 @@ class Tensor(TensorBase):
         return view.copy() if copy else view
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's universal functions, and operators with an array on the left."""
+        """NumPy's protocol for universal functions, and for operators with an array on the left."""
         from minigrad.interop.numpy_protocol import array_ufunc
 
         return array_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """NumPy's other functions."""
+        """NumPy's protocol for its other functions."""
         from minigrad.interop.numpy_protocol import array_function, is_ours
 
         return array_function(function, args, options) if is_ours(types) else NotImplemented
@@ -322,21 +325,21 @@ class Tensor(TensorBase):
     ) -> Any:
         """A DLPack capsule on the same memory, from which other libraries make an array.
 
-        BufferError for a tensor that requires grad, for bfloat16, and for memory that a graph needs
-        where the other library does not know read-only memory.
+        Raises BufferError for a tensor that requires grad and for bfloat16. Raises it also for
+        memory that a graph needs, if the other library does not know read-only memory.
         """
         from minigrad.interop.dlpack import capsule
 
         return capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        """The CPU, as DLPack has it."""
+        """The CPU in DLPack's form."""
         return 1, 0
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard, :mod:`minigrad.array_api`.
 
-        ValueError for a version of the standard that is not offered.
+        Raises ValueError for an unsupported version of the standard.
         """
         from minigrad import array_api
 
@@ -386,7 +389,7 @@ class Tensor(TensorBase):
         return bool(f.any(found))
 
     def __format__(self, spec: str) -> str:
-        """A number for 0 dimensions, else the repr."""
+        """Format a tensor of 0 dimensions as a number, any other as its repr."""
         return format(repr(self) if self._h.ndim else self.item(), spec)
 
     def __repr__(self) -> str:
@@ -395,7 +398,7 @@ class Tensor(TensorBase):
         return printing.text(self)
 
     def _repr_html_(self) -> str:
-        """HTML that a notebook shows."""
+        """The HTML that a notebook shows."""
         from minigrad._tensor import printing
 
         return printing.html(self)
@@ -403,19 +406,19 @@ class Tensor(TensorBase):
     # ---- into it ----
 
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
-        """Write ``other``, broadcast and cast, into this tensor; returns it."""
+        """Write ``other``, broadcast and cast, into this tensor, and return it."""
         return overwrite("copy_", self, value_for("copy_", self, other))
 
     def fill_(self, value: builtins.float) -> Tensor:
-        """Write one value everywhere; returns the tensor."""
+        """Fill the tensor with one value, and return it."""
         return self.copy_(value)
 
     def zero_(self) -> Tensor:
-        """Write 0 everywhere; returns the tensor."""
+        """Fill the tensor with 0, and return it."""
         return self.copy_(0)
 
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
-        """Write one value on the diagonal of a matrix; returns the tensor."""
+        """Fill the diagonal of a matrix with one value, and return the tensor."""
         if self.ndim != 2:
             raise ValueError(f"[fill_diagonal_] a matrix has 2 dimensions, this one {self.ndim}")
         value = value_for("fill_diagonal_", self, fill_value)
@@ -428,7 +431,7 @@ class Tensor(TensorBase):
     accumulate_ = autograd.accumulate_
 
     def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ()) -> Any:
-        """A row of the table on this tensor, and those beside it: for rows with no public name."""
+        """Apply a row of the op table that has no public name to this tensor and others."""
         return apply(row, (self, *beside), args)
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -444,9 +447,9 @@ class Tensor(TensorBase):
         return copy
 
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """A leaf with memory, ``grad`` and attributes of its own.
+        """A leaf with its own memory, ``grad`` and attributes.
 
-        A result's copy does not require grad.
+        The copy of an operation's result does not require grad.
         """
         values = require_grad(wrap(call(kernels.copy, self._h)), self._edge is LEAF)
         copy = memo[id(self)] = _of_class(_class_of(self), values)
@@ -459,7 +462,7 @@ class Tensor(TensorBase):
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dtype = bfloat16 if self.dtype is bfloat16 else None  # of which NumPy knows the bits alone
+        dtype = bfloat16 if self.dtype is bfloat16 else None  # NumPy knows only its bits
         values = (self.detach() if dtype is None else f.view(self, int16)).numpy().copy()
         given = (values, self._edge is LEAF, _class_of(self), dtype)
         return _rebuild, given, self.__dict__ or None
@@ -475,10 +478,10 @@ class Tensor(TensorBase):
         copy: builtins.bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        """The same values in another dtype, or a tensor's; itself where nothing changes.
+        """The tensor in another dtype, or in another tensor's dtype; itself if nothing changes.
 
-        A device may be named before the dtype, or instead of one: the CPU. With ``copy`` it is
-        always a new tensor. The other switches are PyTorch's and change nothing.
+        A device, which is the CPU, may stand before the dtype or in its place. With ``copy`` the
+        result is always a new tensor. The other flags are PyTorch's and change nothing.
 
         Raises TypeError for an unknown dtype, RuntimeError for another device.
 
@@ -491,13 +494,13 @@ class Tensor(TensorBase):
         return f.clone(made) if copy and made is self else made
 
     def astype(self, dtype: Any) -> Tensor:
-        """As :meth:`to`; NumPy's name."""
+        """:meth:`to` under NumPy's name."""
         return f.to(self, dtype)
 
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False, **kwargs: Any) -> Any:
-        """The values in another dtype, or, without one, the name of the class of this dtype.
+        """The tensor in another dtype; without a dtype, the name of this dtype's class.
 
-        A dtype may be named as in old programs, by a class or its name: "torch.FloatTensor".
+        As in old programs, a class or its name may stand for the dtype: "torch.FloatTensor".
 
         >>> import minigrad as mg
         >>> mg.ones(1).type(), mg.ones(1).type(mg.LongTensor)
@@ -508,53 +511,53 @@ class Tensor(TensorBase):
         return name_of_class(self.dtype) if dtype is None else f.to(self, dtype_of_class(dtype))
 
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
-        """As :func:`minigrad.svd`."""
+        """The method form of :func:`minigrad.svd`."""
         from minigrad.interop.legacy import svd
 
         return svd(self, some, compute_uv)
 
     def float(self, memory_format: Any = None) -> Tensor:
-        """As float32."""
+        """This tensor in float32."""
         return f.to(self, float32)
 
     def double(self, memory_format: Any = None) -> Tensor:
-        """As float64."""
+        """This tensor in float64."""
         return f.to(self, float64)
 
     def long(self, memory_format: Any = None) -> Tensor:
-        """As int64."""
+        """This tensor in int64."""
         return f.to(self, int64)
 
     def int(self, memory_format: Any = None) -> Tensor:
-        """As int32, a storage dtype."""
+        """This tensor in int32, a storage dtype."""
         return f.to(self, int32)
 
     def short(self, memory_format: Any = None) -> Tensor:
-        """As int16, a storage dtype."""
+        """This tensor in int16, a storage dtype."""
         return f.to(self, int16)
 
     def char(self, memory_format: Any = None) -> Tensor:
-        """As int8, a storage dtype."""
+        """This tensor in int8, a storage dtype."""
         return f.to(self, int8)
 
     def byte(self, memory_format: Any = None) -> Tensor:
-        """As uint8, a storage dtype."""
+        """This tensor in uint8, a storage dtype."""
         return f.to(self, uint8)
 
     def half(self, memory_format: Any = None) -> Tensor:
-        """As float16, a storage dtype; TypeError for a tensor that requires grad."""
+        """This tensor in float16, a storage dtype. Raises TypeError for one that requires grad."""
         return f.to(self, float16)
 
     def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
+        """This tensor in bfloat16, a storage dtype. Raises TypeError for one that requires grad."""
         return f.to(self, bfloat16)
 
     def bool(self, memory_format: Any = None) -> Tensor:
-        """As bool: is it different from 0?"""
+        """This tensor in bool: True where an element is not 0."""
         return f.to(self, bool_)
 
     def is_floating_point(self) -> builtins.bool:
-        """Whether it holds floats."""
+        """True if the dtype is a float."""
         return self.dtype.is_floating_point
 
     @property
@@ -564,9 +567,9 @@ class Tensor(TensorBase):
 
     @property
     def ctypes(self) -> Any:
-        """The address of the values, as the attribute of NumPy's arrays: ``x.ctypes.data``.
+        """NumPy's attribute with the address of the values: ``x.ctypes.data``.
 
-        Raises ValueError for a tensor that is not contiguous, whose values lie apart.
+        Raises ValueError for a tensor that is not contiguous.
         """
         if not self.is_contiguous():
             raise ValueError(
@@ -588,31 +591,31 @@ class Tensor(TensorBase):
         return CPU
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """Itself, on the CPU; RuntimeError for another device."""
+        """The tensor itself, on the CPU. Raises RuntimeError for another device."""
         on_cpu(device)
         return self
 
     def get_device(self) -> builtins.int:
-        """-1: the CPU has no number."""
+        """-1, as in PyTorch: the CPU has no index."""
         return -1
 
     def cpu(self, memory_format: Any = None) -> Tensor:
-        """Itself: there is no other device."""
+        """The tensor itself: there is no other device."""
         return self
 
     def cuda(
         self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None
     ) -> Tensor:
-        """RuntimeError: minigrad computes on the CPU."""
+        """Raise a RuntimeError: minigrad computes on the CPU."""
         on_cpu("cuda" if device is None else f"cuda:{device}")
         return self
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """Itself: all memory is the CPU's."""
+        """The tensor itself: all memory is the CPU's."""
         return self
 
     def is_pinned(self, device: Any = None) -> builtins.bool:
-        """False."""
+        """False: no memory is pinned."""
         return False
 
     is_cpu = property(lambda self: True, doc="True.")
@@ -637,21 +640,21 @@ class Tensor(TensorBase):
     scale = scale
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor where the condition holds, else the other."""
+        """The elements of this tensor where the condition is true, else of the other."""
         chosen: Tensor = f.where(condition, self, other)
         return chosen
 
     def cat_with(self, other: Tensor, dim: builtins.int) -> Tensor:
-        """This tensor and another side by side."""
+        """This tensor and another, concatenated along a dimension."""
         return f.cat((self, other), dim)
 
     def copy(self) -> Tensor:
-        """As clone; NumPy's name."""
+        """:meth:`clone` under NumPy's name."""
         return f.clone(self)
 
     @property
     def real(self) -> Tensor:
-        """Itself, which is real."""
+        """The tensor itself, which is real."""
         return self
 
     @property
@@ -661,12 +664,12 @@ class Tensor(TensorBase):
 
     @property
     def T(self) -> Tensor:  # noqa: N802 - the field's name
-        """The dimensions in reverse order; a view."""
+        """A view with the dimensions in reverse order."""
         return f.transpose(self)
 
     @property
     def H(self) -> Tensor:  # noqa: N802
-        """A matrix transposed; a view."""
+        """A view of a matrix, transposed."""
         return f.transpose(self, -2, -1)
 
     @property
@@ -710,12 +713,12 @@ for _name, _row in OPERATORS.items():
 late_methods.install(Tensor)
 
 
-_EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below covers
+_EDGE: Any = vars(Fields)["_edge"]  # the slot, which the property below hides
 
 
 @stale_views_are
 class _StaleView(Tensor):
-    """A view whose base was written since; a Tensor again once its place on the tape matters."""
+    """A view whose base was written since. It becomes a Tensor again when its edge is read."""
 
     __slots__ = ()
 
@@ -730,7 +733,7 @@ class _StaleView(Tensor):
         _EDGE.__set__(self, edge)
 
 
-_StaleView.__name__ = _StaleView.__qualname__ = "Tensor"  # users see a Tensor
+_StaleView.__name__ = _StaleView.__qualname__ = "Tensor"  # users see the class Tensor
 
 
 if accelerator:
@@ -742,12 +745,12 @@ if accelerator:
 
 
 def _class_of(x: Tensor) -> type[Tensor]:
-    """Its class, as the user sees it."""
+    """The class of x as the user sees it."""
     return Tensor if type(x) is _StaleView else type(x)
 
 
 def _of_class(cls: type[Tensor], x: Tensor) -> Tensor:
-    """A new leaf as an instance of a subclass."""
+    """Turn a new leaf into an instance of a subclass."""
     if cls is Tensor:
         return x
     made: Tensor = object.__new__(cls)

@@ -20,13 +20,13 @@ __all__ = ["Tensor"]
 class Tensor(TensorBase):
     """An n-dimensional array, differentiable if it holds float32 or float64."""
     def __new__(cls, *data: Any, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None) -> Tensor:
-        """A tensor of sizes or of data, in the default float dtype unless another is given."""
+        """A tensor of given sizes or data, in the default float dtype unless another is given."""
     @property
     def ndim(self) -> builtins.int:
         """The number of dimensions."""
     @property
     def size(self) -> Count:
-        """The number of elements; called, the shape, or the size of one dimension."""
+        """The number of elements. A call returns the shape, or the size of one dimension."""
     def numel(self) -> builtins.int:
         """The number of elements."""
     def nelement(self) -> builtins.int:
@@ -36,87 +36,87 @@ class Tensor(TensorBase):
     def ndimension(self) -> builtins.int:
         """The number of dimensions."""
     def stride(self, dim: builtins.int | None = None) -> Any:
-        """The steps between neighbours, in elements; of one dimension if that is given."""
+        """The strides in elements, or the stride of one dimension."""
     def storage_offset(self) -> builtins.int:
-        """Where the first element lies in the memory that views share, in elements."""
+        """The offset of the first element in the shared memory, in elements."""
     def data_ptr(self) -> builtins.int:
         """The address of the first element."""
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
-        """Give it another size: the first elements are kept, further ones are whatever is there."""
+        """Give this tensor another size. The first elements are kept, new ones are uninitialised."""
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
-        """As :meth:`resize_`, to the shape of another tensor."""
+        """:meth:`resize_` to the shape of another tensor."""
     def detach_(self) -> Tensor:
-        """Take it out of its graph, as a leaf that requires no grad; RuntimeError for a view."""
+        """Make this a leaf that requires no grad. Raises RuntimeError for a view."""
     def share_memory_(self) -> Tensor:
-        """Itself: threads share all memory."""
+        """The tensor itself: threads share all memory."""
     def is_shared(self) -> builtins.bool:
         """False: processes share no memory."""
     @property
     def retains_grad(self) -> builtins.bool:
-        """Whether it is no leaf and keeps its gradient in ``grad``."""
+        """True if this is no leaf and keeps its gradient in ``grad``."""
     @property
     def output_nr(self) -> builtins.int:
-        """Its number among the results of a Function; 0 where the operation has one result."""
+        """The position among the results of a Function; 0 if the operation has one result."""
     def element_size(self) -> builtins.int:
         """The size of an element in bytes."""
     def is_complex(self) -> builtins.bool:
-        """False: there are no complex numbers."""
+        """False: minigrad has no complex dtypes."""
     def is_signed(self) -> builtins.bool:
-        """Whether the dtype has negative numbers."""
+        """True if the dtype has negative numbers."""
     def is_nonzero(self) -> builtins.bool:
-        """True unless the one element is 0; RuntimeError for more or fewer elements."""
+        """True unless the only element is 0. Raises RuntimeError for more or fewer elements."""
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """True for tensors of one shape."""
+        """True if the other tensor has the same shape."""
     @property
     def strides(self) -> tuple[builtins.int, ...]:
-        """The step between neighbours along each dimension, in elements."""
+        """The stride of each dimension, in elements."""
     def is_contiguous(self, memory_format: Any = None) -> builtins.bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """True if the elements lie in row-major order without gaps."""
     @property
     def _version(self) -> builtins.int:
-        """Grows with every in-place write to the memory."""
+        """The version of the memory, which grows with every in-place write."""
     @property
     def requires_grad(self) -> builtins.bool:
-        """Whether a backward computes a gradient for it, or through it."""
+        """True if a backward computes a gradient for this tensor, or through it."""
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None: ...
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
-        """Make it a leaf that requires a gradient, or not; returns it."""
+        """Set whether this leaf requires a gradient, and return it."""
     @property
     def grad_fn(self) -> Node | None:
-        """The operation it is the result of, if that was recorded."""
+        """The node of the recorded operation that made this tensor, or None."""
     @property
     def is_leaf(self) -> builtins.bool:
-        """Whether it was made by the user, not by a recorded operation."""
+        """True if no recorded operation made this tensor."""
     def detach(self) -> Tensor:
-        """The same memory, without a history."""
+        """A tensor on the same memory, without a history."""
     @property
     def data(self) -> Tensor:
-        """As :meth:`detach`; assigned to, it replaces the values, whatever the tape holds."""
+        """The tensor as from :meth:`detach`."""
     @data.setter
     def data(self, value: Any) -> None: ...
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Removable:
-        """Call ``hook(gradient)`` when this tensor's gradient is known; it may return another one."""
+        """Call ``hook(gradient)`` when this tensor's gradient is known."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Removable:
         """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``."""
     def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf, as it is when backward comes, in ``grad`` too."""
+        """Keep the gradient of this non-leaf tensor in ``grad`` at each backward."""
     def item(self) -> builtins.float | builtins.int | builtins.bool:
-        """The one element as a Python number; ValueError unless there is exactly one."""
+        """The only element as a Python number. Raises ValueError unless there is exactly one."""
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers; a number for 0 dimensions."""
+        """The elements as nested lists of Python numbers, or one number for 0 dimensions."""
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
-        """A NumPy array on the same memory; read-only while a graph needs that memory."""
+        """A NumPy array on the same memory. It is read-only while a graph needs this memory."""
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
-        """NumPy's conversion protocol; RuntimeError for a tensor that requires grad."""
+        """NumPy's conversion protocol. Raises RuntimeError for a tensor that requires grad."""
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's universal functions, and operators with an array on the left."""
+        """NumPy's protocol for universal functions, and for operators with an array on the left."""
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """NumPy's other functions."""
+        """NumPy's protocol for its other functions."""
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: builtins.bool | None = None) -> Any:
         """A DLPack capsule on the same memory, from which other libraries make an array."""
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        """The CPU, as DLPack has it."""
+        """The CPU in DLPack's form."""
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard, :mod:`minigrad.array_api`."""
     def __complex__(self) -> complex: ...
@@ -128,67 +128,67 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator[Tensor]: ...
     def __contains__(self, value: Any) -> builtins.bool: ...
     def __format__(self, spec: str) -> str:
-        """A number for 0 dimensions, else the repr."""
+        """Format a tensor of 0 dimensions as a number, any other as its repr."""
     def __repr__(self) -> str:
         """Return repr(self)."""
     def _repr_html_(self) -> str:
-        """HTML that a notebook shows."""
+        """The HTML that a notebook shows."""
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
-        """Write ``other``, broadcast and cast, into this tensor; returns it."""
+        """Write ``other``, broadcast and cast, into this tensor, and return it."""
     def fill_(self, value: builtins.float) -> Tensor:
-        """Write one value everywhere; returns the tensor."""
+        """Fill the tensor with one value, and return it."""
     def zero_(self) -> Tensor:
-        """Write 0 everywhere; returns the tensor."""
+        """Fill the tensor with 0, and return it."""
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
-        """Write one value on the diagonal of a matrix; returns the tensor."""
+        """Fill the diagonal of a matrix with one value, and return the tensor."""
     def accumulate_(self, g: Tensor | SliceGrad) -> None:
-        """Add a gradient of the same shape and dtype into memory that only the caller holds."""
+        """Add a gradient of the same shape and dtype in place. Only the caller has this memory."""
     def apply_row(self, row: Row, *args: Any, beside: tuple[TensorBase, ...] = ...) -> Any:
-        """A row of the table on this tensor, and those beside it: for rows with no public name."""
+        """Apply a row of the op table that has no public name to this tensor and others."""
     def __getitem__(self, index: Any) -> Tensor: ...
     def __setitem__(self, index: Any, value: Any) -> None: ...
     def __copy__(self) -> Tensor:
         """A leaf on the same memory, with the same attributes."""
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """A leaf with memory, ``grad`` and attributes of its own."""
+        """A leaf with its own memory, ``grad`` and attributes."""
     def __reduce__(self) -> tuple[Any, ...]:
         """Helper for pickle."""
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: builtins.bool = False, copy: builtins.bool = False, memory_format: Any = None) -> Tensor:
-        """The same values in another dtype, or a tensor's; itself where nothing changes."""
+        """The tensor in another dtype, or in another tensor's dtype; itself if nothing changes."""
     def astype(self, dtype: Any) -> Tensor:
-        """As :meth:`to`; NumPy's name."""
+        """:meth:`to` under NumPy's name."""
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False, **kwargs: Any) -> Any:
-        """The values in another dtype, or, without one, the name of the class of this dtype."""
+        """The tensor in another dtype; without a dtype, the name of this dtype's class."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
-        """As :func:`minigrad.svd`."""
+        """The method form of :func:`minigrad.svd`."""
     def float(self, memory_format: Any = None) -> Tensor:
-        """As float32."""
+        """This tensor in float32."""
     def double(self, memory_format: Any = None) -> Tensor:
-        """As float64."""
+        """This tensor in float64."""
     def long(self, memory_format: Any = None) -> Tensor:
-        """As int64."""
+        """This tensor in int64."""
     def int(self, memory_format: Any = None) -> Tensor:
-        """As int32, a storage dtype."""
+        """This tensor in int32, a storage dtype."""
     def short(self, memory_format: Any = None) -> Tensor:
-        """As int16, a storage dtype."""
+        """This tensor in int16, a storage dtype."""
     def char(self, memory_format: Any = None) -> Tensor:
-        """As int8, a storage dtype."""
+        """This tensor in int8, a storage dtype."""
     def byte(self, memory_format: Any = None) -> Tensor:
-        """As uint8, a storage dtype."""
+        """This tensor in uint8, a storage dtype."""
     def half(self, memory_format: Any = None) -> Tensor:
-        """As float16, a storage dtype; TypeError for a tensor that requires grad."""
+        """This tensor in float16, a storage dtype. Raises TypeError for one that requires grad."""
     def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """As bfloat16, a storage dtype; TypeError for a tensor that requires grad."""
+        """This tensor in bfloat16, a storage dtype. Raises TypeError for one that requires grad."""
     def bool(self, memory_format: Any = None) -> Tensor:
-        """As bool: is it different from 0?"""
+        """This tensor in bool: True where an element is not 0."""
     def is_floating_point(self) -> builtins.bool:
-        """Whether it holds floats."""
+        """True if the dtype is a float."""
     @property
     def itemsize(self) -> builtins.int:
         """The size of an element in bytes."""
     @property
     def ctypes(self) -> Any:
-        """The address of the values, as the attribute of NumPy's arrays: ``x.ctypes.data``."""
+        """NumPy's attribute with the address of the values: ``x.ctypes.data``."""
     @property
     def nbytes(self) -> builtins.int:
         """The size of all elements in bytes."""
@@ -196,17 +196,17 @@ class Tensor(TensorBase):
     def device(self) -> device:
         """The CPU."""
     def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
-        """Itself, on the CPU; RuntimeError for another device."""
+        """The tensor itself, on the CPU. Raises RuntimeError for another device."""
     def get_device(self) -> builtins.int:
-        """-1: the CPU has no number."""
+        """-1, as in PyTorch: the CPU has no index."""
     def cpu(self, memory_format: Any = None) -> Tensor:
-        """Itself: there is no other device."""
+        """The tensor itself: there is no other device."""
     def cuda(self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None) -> Tensor:
-        """RuntimeError: minigrad computes on the CPU."""
+        """Raise a RuntimeError: minigrad computes on the CPU."""
     def pin_memory(self, device: Any = None) -> Tensor:
-        """Itself: all memory is the CPU's."""
+        """The tensor itself: all memory is the CPU's."""
     def is_pinned(self, device: Any = None) -> builtins.bool:
-        """False."""
+        """False: no memory is pinned."""
     @property
     def is_cpu(self) -> Any:
         """True."""
@@ -229,37 +229,37 @@ class Tensor(TensorBase):
     def is_quantized(self) -> Any:
         """False."""
     def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
-        """Zeros of another size, in this tensor's dtype unless another is given."""
+        """A tensor of zeros of the given size, in this tensor's dtype unless another is given."""
     def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
-        """Ones of another size, in this tensor's dtype unless another is given."""
+        """A tensor of ones of the given size, in this tensor's dtype unless another is given."""
     def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
-        """Whatever was in memory, in this tensor's dtype unless another is given."""
+        """An uninitialised tensor, in this tensor's dtype unless another is given."""
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
-        """One value in another size, in this tensor's dtype unless another is given."""
+        """A tensor filled with one value, in this tensor's dtype unless another is given."""
     def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False, device: Any = None, pin_memory: builtins.bool = False) -> Tensor:
-        """A copy of the data in this tensor's dtype unless another is given."""
+        """A tensor with a copy of the data, in this tensor's dtype unless another is given."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
-        """PyTorch's older form: a tensor of this dtype, of these sizes or with these data."""
+        """A tensor of this dtype with the given sizes or data: PyTorch's older form."""
     def scale(self, other: Any) -> Tensor:
         """a * b, and 0 where a is 0 whatever b is: how a gradient meets a partial derivative."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor where the condition holds, else the other."""
+        """The elements of this tensor where the condition is true, else of the other."""
     def cat_with(self, other: Tensor, dim: builtins.int) -> Tensor:
-        """This tensor and another side by side."""
+        """This tensor and another, concatenated along a dimension."""
     def copy(self) -> Tensor:
-        """As clone; NumPy's name."""
+        """:meth:`clone` under NumPy's name."""
     @property
     def real(self) -> Tensor:
-        """Itself, which is real."""
+        """The tensor itself, which is real."""
     @property
     def imag(self) -> Tensor:
         """Zeros, the imaginary parts of real numbers."""
     @property
     def T(self) -> Tensor:
-        """The dimensions in reverse order; a view."""
+        """A view with the dimensions in reverse order."""
     @property
     def H(self) -> Tensor:
-        """A matrix transposed; a view."""
+        """A view of a matrix, transposed."""
     @property
     def mH(self) -> Tensor:
         """The last two dimensions swapped; a view."""

@@ -1,4 +1,4 @@
-"""Tensor classes of old PyTorch programs: one for each dtype, as ``FloatTensor``; ``Variable``."""
+"""Tensor classes of old PyTorch programs: ``FloatTensor`` and its kin per dtype, ``Variable``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class _OfDType(type):
-    """A class whose instances are the tensors of one dtype."""
+    """Metaclass of classes whose instances are the tensors of one dtype."""
 
     dtype: DType
 
@@ -50,12 +50,12 @@ class _OfDType(type):
         return isinstance(obj, TensorBase) and obj.dtype is cls.dtype
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        """A tensor of sizes or of data in this dtype."""
+        """A tensor of given sizes or data in this dtype."""
         return of_sizes_or_data(cls.__name__, data, cls.dtype, device)
 
 
 class FloatTensor(metaclass=_OfDType):
-    """Tensors of float32: ``FloatTensor(2, 3)`` of these sizes, ``FloatTensor([1, 2])`` of data.
+    """Tensors of float32: ``FloatTensor(2, 3)`` is given sizes, ``FloatTensor([1, 2])`` data.
 
     >>> import minigrad as mg
     >>> mg.FloatTensor([1, 2]), isinstance(mg.ones(1), mg.FloatTensor)
@@ -66,55 +66,55 @@ class FloatTensor(metaclass=_OfDType):
 
 
 class DoubleTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of float64."""
+    """Like :class:`FloatTensor`, for float64."""
 
     dtype = float64
 
 
 class HalfTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of float16."""
+    """Like :class:`FloatTensor`, for float16."""
 
     dtype = float16
 
 
 class BFloat16Tensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of bfloat16."""
+    """Like :class:`FloatTensor`, for bfloat16."""
 
     dtype = bfloat16
 
 
 class LongTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of int64."""
+    """Like :class:`FloatTensor`, for int64."""
 
     dtype = int64
 
 
 class IntTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of int32."""
+    """Like :class:`FloatTensor`, for int32."""
 
     dtype = int32
 
 
 class ShortTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of int16."""
+    """Like :class:`FloatTensor`, for int16."""
 
     dtype = int16
 
 
 class CharTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of int8."""
+    """Like :class:`FloatTensor`, for int8."""
 
     dtype = int8
 
 
 class ByteTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of uint8."""
+    """Like :class:`FloatTensor`, for uint8."""
 
     dtype = uint8
 
 
 class BoolTensor(metaclass=_OfDType):
-    """As :class:`FloatTensor`, of bool."""
+    """Like :class:`FloatTensor`, for bool."""
 
     dtype = bool_
 
@@ -128,12 +128,15 @@ _BY_DTYPE = {cls.dtype: f"minigrad.{cls.__name__}" for cls in _CLASSES}
 
 
 def name_of_class(dtype: DType) -> str:
-    """The name of the class of tensors of a dtype, as "minigrad.FloatTensor"."""
+    """The name of a dtype's tensor class, such as "minigrad.FloatTensor"."""
     return _BY_DTYPE[dtype]
 
 
 def dtype_of_class(given: Any) -> Any:
-    """The dtype of such a class, or of its name ("torch.FloatTensor"); all else as it is."""
+    """The dtype of such a class or its name ("torch.FloatTensor").
+
+    Other values are returned as is.
+    """
     if isinstance(given, _OfDType):
         return given.dtype
     if isinstance(given, str):
@@ -154,9 +157,9 @@ class _OfTensors(type):
 
 
 class Variable(metaclass=_OfTensors):
-    """PyTorch's older wrapper: a tensor on the same memory, without a gradient by default.
+    """PyTorch's older wrapper: a tensor on the same memory that by default requires no grad.
 
-    ``mg.Variable`` is another: that of tutorials, which wants a gradient unless told otherwise.
+    ``mg.Variable`` is another class, for tutorials: it requires a gradient by default.
 
     >>> import minigrad as mg
     >>> mg.autograd.Variable(mg.tensor([1, 2])).requires_grad

@@ -1,6 +1,6 @@
 """Rows of the op table, by topic.
 
-Rows that only `minigrad.nn`, linear algebra and random numbers need are loaded with them.
+Rows that only `minigrad.nn`, linear algebra or random numbers need are loaded by these modules.
 """
 
 from minigrad.ops import (

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention."""
+"""The row of scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import custom, zero
 from minigrad.runtime.native import Array, call, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 def _causal(scores: Array) -> Array:
@@ -25,7 +25,7 @@ CAUSAL = zero("causal", 1, "whether query i sees key j: i >= j", forward=_causal
 
 
 def attention_weights(q: T, k: T, mask: T | None, causal: bool, scale: float) -> T:
-    """How much each query takes of each value, (..., L, S): rows add up to 1, or are 0."""
+    """Attention weights (..., L, S): softmax of the scores. Rows add up to 1, or are 0."""
     scores = (q * scale) @ k.mT
     if mask is None and not causal:
         return scores.softmax(-1)
@@ -53,7 +53,7 @@ def _vjp(by_mask: bool) -> Callable[..., Sequence[Array]]:
 def _by_scores(
     g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
 ) -> T:
-    """As softmax's, with the gradient g v^T of the weights; it is that of an added mask."""
+    """The gradient of the scores, and of an added mask: softmax's, with g v^T as upstream."""
     w = attention_weights(queries, keys, saved.operand(ATTENTION.name), causal, scale)
     by_weights = g @ values.mT
     return (by_weights - by_weights.scale(w).sum((-1,), True)).scale(w)

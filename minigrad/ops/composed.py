@@ -1,4 +1,4 @@
-"""Elementwise operations composed of others: a formula each, and no kernel."""
+"""Elementwise operations composed of other operations: each has a formula and no kernel."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from minigrad.ops.table import composition, custom
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 def _logit(x: T) -> T:
-    """2 atanh(2 x - 1) in the middle, where the logarithms of the other form cancel."""
+    """The logit. Near 0.5 it is 2 atanh(2 x - 1), as the difference of logarithms cancels there."""
     middle = (x - 0.5).abs() < 0.25
     outer = x.where(middle.logical_not(), 0.125)
     inner = 2.0 * (2.0 * x - 1.0).atanh()
@@ -60,13 +60,17 @@ HEAVISIDE = composition(
 
 
 def product(a: T, b: T) -> T:
-    """a * b, and 0 where either is 0, whatever the other is; its derivatives are those of a * b."""
+    """a * b, and 0 where a or b is 0 even if the other is not finite.
+
+    Derivatives are those of a * b.
+    """
     return a.scale(b).where(a == 0.0, b.scale(a))
 
 
-# ---- values whose derivatives are known ----------------------------------------------------------
+# ---- values with given derivatives ---------------------------------------------------------------
 
-# A formula that follows from another by the chain rule may cancel where one of its own does not.
+# Differentiating a value's formula may give a formula that cancels. A derivative stated by hand
+# does not.
 
 _WITH_PARTIAL = custom(
     "with_partial",
@@ -84,7 +88,7 @@ _WITH_PARTIALS = custom(
 
 
 def with_partials(value: T, inputs: tuple[T, ...], *partials: Any) -> T:
-    """``value``, made of one or two inputs off the tape, with those functions as derivatives."""
+    """``value``, computed off the tape from one or two inputs, with ``partials`` as derivatives."""
     first, *beside = [x if x.shape == value.shape else x.expand(value.shape) for x in inputs]
     row = _WITH_PARTIALS if beside else _WITH_PARTIAL
     return first.apply_row(row, value, *partials, beside=tuple(beside))
@@ -92,7 +96,7 @@ def with_partials(value: T, inputs: tuple[T, ...], *partials: Any) -> T:
 
 # ---- polygamma functions -------------------------------------------------------------------------
 
-# Bernoulli numbers B2, B4, ... over (2 j)!
+# Bernoulli numbers B2, B4, ... divided by (2 j)!
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
 _BERNOULLI = [b / math.factorial(2 * j + 2) for j, b in enumerate(_BERNOULLI)]
 
@@ -100,8 +104,8 @@ _BERNOULLI = [b / math.factorial(2 * j + 2) for j, b in enumerate(_BERNOULLI)]
 def _zeta(s: int, x: T) -> T:
     """The sum of 1 / (x + k)^s over k = 0, 1, ... for x > 0.
 
-    The first terms one by one, the rest by the formula of Euler and Maclaurin (NIST Digital Library
-    of Mathematical Functions, 2.10.1).
+    The first terms are added one by one. The rest comes from the Euler-Maclaurin formula (NIST
+    Digital Library of Mathematical Functions, 2.10.1).
     """
     count = s + 10
     total = x ** float(-s)
@@ -125,7 +129,7 @@ def _cotangent_derivative(n: int, x: T) -> T:
         for i, p in enumerate(derivative):
             poly[i] -= pi * p
             poly[i + 2] -= pi * p
-    part = x - x.round()  # at the halves, where the cotangent is 0, that of the complement is exact
+    part = x - x.round()  # the remainder is exact, also at halves, where the cotangent is 0
     near = part.abs() < 0.25
     far = part.sign() * (pi * (0.5 - part.abs())).tan()
     c = (1.0 / (pi * part).tan()).where(near, far)
@@ -136,7 +140,7 @@ def _cotangent_derivative(n: int, x: T) -> T:
 
 
 def polygamma(n: int, x: T) -> T:
-    """The n-th derivative of digamma for n >= 1; x <= 0.5 is reflected to 1 - x."""
+    """The n-th derivative of digamma for n >= 1. Reflection maps x <= 0.5 to 1 - x."""
     low = x < 0.5
     right = x.where(low.logical_not(), 1.0 - x)
     value = (-1.0) ** (n + 1) * math.factorial(n) * _zeta(n + 1, right)

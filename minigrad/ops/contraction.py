@@ -1,4 +1,4 @@
-"""Matrix products and the linear layer."""
+"""Rows of matrix products, distances and the linear layer."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from minigrad.ops.reduction import part_of_root
 from minigrad.ops.table import bilinear, custom
 from minigrad.runtime.native import kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 def _matmul_by_a(g: T, a: T, b: T) -> T:
-    """g @ b^T, with the axes that a vector operand lacks put back and removed."""
+    """g @ b^T. A vector operand's missing axis is inserted first and removed from the result."""
     if a.ndim == 1 and b.ndim == 1:
         return g * b
     if b.ndim == 1:
         return g.unsqueeze(-1) * b
     if a.ndim == 1:
-        # (..., n) against (..., k, n): batches are summed by the driver
+        # (..., n) against (..., k, n): unbroadcasting sums over the batches
         return (b @ g.unsqueeze(-1)).squeeze(-1)
     return g @ b.mT
 
 
 def _matmul_by_b(g: T, a: T, b: T) -> T:
-    """a^T @ g, likewise."""
+    """a^T @ g, with missing axes treated as in the gradient by a."""
     if a.ndim == 1 and b.ndim == 1:
         return g * a
     if b.ndim == 1:
@@ -49,7 +49,7 @@ MATMUL = bilinear(
 def _cdist_parts(g: T, a: T, b: T, y: T) -> T:
     """g times the unit vector from each b to each a."""
     apart = a.unsqueeze(-2) - b.unsqueeze(-3)
-    y = (y + (y - y).detach()).unsqueeze(-1)  # of an infinite distance nothing is known
+    y = (y + (y - y).detach()).unsqueeze(-1)  # an infinite distance gives NaN
     return g.unsqueeze(-1).scale(part_of_root(apart, y))
 
 
@@ -80,7 +80,7 @@ def _linear_by_input(g: T, b: T) -> T:
 
 
 def _linear_by_weight(g: T, a: T) -> T:
-    """g^T @ a, summed over all rows: it comes out in the weight's own layout."""
+    """g^T @ a, summed over all rows, in the weight's layout (out, in)."""
     rows = _row_count(a.shape)
     return g.reshape((rows, g.shape[-1])).mT @ a.reshape((rows, a.shape[-1]))
 

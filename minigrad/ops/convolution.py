@@ -1,7 +1,7 @@
-"""Convolution, its transpose and its gradient of weights, each bilinear.
+"""Rows of convolution, its transpose and its gradient of weights. Each is bilinear.
 
-``sum(y * conv(x, w))`` is linear in x, w and y. Its derivative by y is the convolution, by x its
-transpose, and by w the gradient of weights. Each of these three rows has the other two as its
+``sum(y * conv(x, w))`` is linear in x, in w and in y. Its derivative by y is the convolution, by x
+its transpose, and by w the gradient of weights. Each of these three rows has the other two as its
 derivatives, to any order.
 """
 
@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from minigrad.ops.table import Row, bilinear, custom
 from minigrad.runtime.native import call, kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 Sizes = tuple[int, ...]
 
 
 class Geometry(NamedTuple):
-    """Output i takes with tap k of the kernel the input i * stride + k * dilation - before, along
-    each of the last axes; beyond the inputs are zeros.
+    """Where a convolution's outputs read its inputs, along each of the last axes.
+
+    For output i, tap k of the kernel reads the input at i * stride + k * dilation - before.
+    Positions outside the input are zero.
     """
 
     groups: int

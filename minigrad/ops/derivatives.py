@@ -1,7 +1,8 @@
 """Derivatives of every order of erfcx and the modified Bessel functions.
 
-The chain rule on the usual first derivative subtracts nearly equal numbers. For erfcx and the
-scaled Bessel functions it does so far out, for i1 near 0. The series and fractions here do not.
+Differentiating the usual first derivative by the chain rule subtracts nearly equal numbers. For
+erfcx and the scaled Bessel functions this happens far from 0, and for i1 near 0. The series and
+continued fractions of this module do not cancel.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from minigrad.ops.composed import with_partials
 from minigrad.ops.table import TABLE
 from minigrad.runtime.native import lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 __all__ = ["erfcx_derivative", "i0e_partial", "i1_partial", "i1e_partial", "log_ndtr_partial"]
 
@@ -24,7 +25,7 @@ def _is_double(x: T) -> bool:
 
 # ---- the error function --------------------------------------------------------------------------
 
-_FRACTION_FROM = 2.5  # where _FRACTION_TERMS suffice, in float32 and float64
+_FRACTION_FROM = 2.5  # from here on _FRACTION_TERMS suffice in float32 and float64
 _FRACTION_TERMS = (12, 40)
 
 
@@ -35,7 +36,7 @@ def erfcx_derivative(x: T, n: int = 1) -> T:
 
 
 def _erfcx_value(x: T, n: int) -> T:
-    """By D_k = 2 x D_(k-1) + 2 (k - 1) D_(k-2), and where that cancels by a continued fraction.
+    """D_n by the recurrence D_k = 2 x D_(k-1) + 2 (k - 1) D_(k-2), or by a continued fraction.
 
     D_n is (-1)^n 2^n n! exp(x^2) times the n-th repeated integral of erfc (NIST Digital Library of
     Mathematical Functions, 7.18.9 to 7.18.13).
@@ -56,7 +57,10 @@ def _erfcx_value(x: T, n: int) -> T:
 
 
 def _integral_ratio(x: T, n: int) -> T:
-    """x + (n + 1) / 2 / (x + (n + 2) / 2 / (x + ...)), erfc's integral n - 1 by twice the n-th."""
+    """The (n - 1)-th repeated integral of erfc divided by twice the n-th.
+
+    This is the continued fraction x + (n + 1) / 2 / (x + (n + 2) / 2 / (x + ...)).
+    """
     fraction = x
     for j in range(n + _FRACTION_TERMS[_is_double(x)], n, -1):
         fraction = x + (0.5 * j) / fraction
@@ -64,7 +68,7 @@ def _integral_ratio(x: T, n: int) -> T:
 
 
 def _erfcx_ratio(x: T) -> T:
-    """The derivative r of exp(x^2) erfc(x) over that itself; r' = 2 x r + 2 - r^2."""
+    """The ratio r of the derivative of exp(x^2) erfc(x) to the function; r' = 2 x r + 2 - r^2."""
 
     def value(x: T) -> T:
         far = x > _FRACTION_FROM
@@ -80,7 +84,7 @@ def _erfcx_ratio(x: T) -> T:
 
 
 def log_ndtr_partial(x: T) -> T:
-    """sqrt(2 / pi) / erfcx(-x / sqrt(2)), which times -erfcx' / erfcx is its own derivative."""
+    """sqrt(2 / pi) / erfcx(-x / sqrt(2)). Its derivative is itself times -erfcx' / erfcx."""
     scale = -sqrt(0.5)
     value = sqrt(2.0 / pi) / (scale * x.detach()).apply_row(TABLE["erfcx"])
     return with_partials(
@@ -112,7 +116,7 @@ def _bessel_value(n: int, x: T) -> T:
 
 
 def _scaled(n: int, size: T) -> T:
-    """exp(-x) I_n(x) for x >= 0: the power series, and from some x on by recurrence from I_0."""
+    """exp(-x) I_n(x) for x >= 0: the power series, and for larger x the recurrence from I_0."""
     if n < 2:
         return size.apply_row(TABLE["i1e" if n else "i0e"])
     near = size < _SERIES_BELOW
@@ -131,7 +135,7 @@ def _scaled(n: int, size: T) -> T:
 
 
 def i1_partial(x: T, y: T) -> T:
-    """I_0(x) - I_1(x) / x, y being I_1(x)."""
+    """I_0(x) - I_1(x) / x, where y is I_1(x)."""
     x_, y_ = x.detach(), y.detach()
     i0 = x_.i0()
     value = (i0 - _over_x(y_, x_)).where(i0 != inf, inf)
@@ -139,13 +143,13 @@ def i1_partial(x: T, y: T) -> T:
 
 
 def _over_x(y: T, x: T) -> T:
-    """y / x for y = I_1(x) or that times exp(-|x|), and near 0 the limit 1/2."""
+    """y / x for y = I_1(x) or y = exp(-|x|) I_1(x), and the limit 1/2 near 0."""
     tiny = x.abs() < 2.0**-60
     return (y / x.masked_fill(tiny, 1.0)).masked_fill(tiny, 0.5)
 
 
 def i0e_partial(x: T, y: T) -> T:
-    """The derivative of y = exp(-|x|) I_0(x), which is even: 0 at 0."""
+    """The derivative of y = exp(-|x|) I_0(x). It is 0 at 0, since y is even."""
     x_ = x.detach()
     near = x_.apply_row(TABLE["i1e"]) - x_.sign() * y.detach()
     return _scaled_partial(0, x, near)
@@ -167,7 +171,7 @@ def _scaled_derivative(n: int, m: int, x: T) -> T:
     """The m-th derivative of exp(-|x|) I_n(x), by Leibniz's rule and 2 I_n' = I_(n-1) + I_(n+1)."""
     x_ = x.detach()
     size, sign = x_.abs(), x_.sign()
-    near, above = 0.0, sign.square()  # the slope of |x| at 0 is 0
+    near, above = 0.0, sign.square()  # the derivative of |x| at 0 counts as 0
     for j in range(m + 1):
         part = sum(comb(j, i) * _scaled(abs(n - j + 2 * i), size) for i in range(j + 1))
         part = part * (0.5**j * comb(m, j) * (-1.0) ** (m - j))
@@ -178,11 +182,12 @@ def _scaled_derivative(n: int, m: int, x: T) -> T:
     return with_partials(value, (x,), lambda x: _scaled_derivative(n, m + 1, x))
 
 
-_FAR = ((12.0, 14), (24.0, 30))  # from where on, and of how many terms, in float32 and float64
+# start and number of terms of the asymptotic series, in float32 and float64
+_FAR = ((12.0, 14), (24.0, 30))
 
 
 def _far_or(n: int, m: int, x: T, near: T) -> T:
-    """``near``, and far out the asymptotic series, differentiated term by term.
+    """``near``, replaced for large x by the asymptotic series differentiated term by term.
 
     M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 9.7.1.
     """

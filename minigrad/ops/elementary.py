@@ -1,4 +1,4 @@
-"""Elementary functions: exponentials, logarithms, roots and trigonometry."""
+"""Rows of elementary functions: exponentials, logarithms, roots and trigonometry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.ops.table import pointwise
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 _LN2, _LOG2E, _LOG10E = 0.6931471805599453, 1.4426950408889634, 0.4342944819032518
 
@@ -73,9 +73,11 @@ LOG1P = pointwise(
 
 
 def _logaddexp_partial(a: T, b: T, y: T, log: float = 1.0) -> T:
-    """a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing.
+    """The share e^a / (e^a + e^b): 1/2 for equal a and b, also infinite ones.
 
-    ``log`` is the logarithm of another base.
+    If both terms are 0 the share is 0.
+
+    ``log`` is the natural logarithm of the base.
     """
     difference = (a - b).where((a != b) + a.isfinite(), 0.0)
     return (y != -inf).scale((difference if log == 1.0 else difference * log).sigmoid())
@@ -161,7 +163,7 @@ TAN = pointwise(
 
 
 def _one_less_square(x: T) -> T:
-    """1 - x^2, near 1 and -1 from factors that are exact there; its derivative is exact near 0."""
+    """1 - x^2, as a product of exact factors near 1 and -1, with an exact derivative near 0."""
     return (1.0 - x * x).where(x.abs() < 0.5, (1.0 - x) * (1.0 + x))
 
 
@@ -190,19 +192,19 @@ ATAN = pointwise(
     doc="the angle from -pi/2 to pi/2 whose tangent is x",
 )
 
-_SINC_TERMS = [  # of sinc'(x) / x in powers of x^2
+_SINC_TERMS = [  # coefficients of sinc'(x) / x in powers of x^2
     2 * k * (-1) ** k * pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 15)
 ]
 
 
 def _sinc_partial(x: T, y: T) -> T:
-    """(cos(pi x) - sinc(x)) / x, and near 0, where the two cancel, its series."""
+    """(cos(pi x) - sinc(x)) / x, and its series near 0, where the two terms cancel."""
     near = x.abs() < 0.5
     t, far = x.where(near, 0.0), x.where(near.logical_not(), 1.0)
     z, series = t * t, _SINC_TERMS[-1]
     for c in _SINC_TERMS[-2::-1]:
         series = c + z * series
-    turn = (far - 2.0 * (0.5 * far).round()).where(far.isfinite(), 0.0)  # exactly in [-1, 1]
+    turn = (far - 2.0 * (0.5 * far).round()).where(far.isfinite(), 0.0)  # exact, in [-1, 1]
     return (t * series).where(near, ((pi * turn).cos() - y) / far)
 
 
@@ -219,7 +221,7 @@ SINC = pointwise(
 
 
 def _root_above(y: T) -> T:
-    """sqrt(1 + y^2), which is |y| from some size on: at infinity it still has a slope."""
+    """sqrt(1 + y^2), and |y| for large y, so that the derivative at infinity is not NaN."""
     return y.clamp(-(2.0**40), 2.0**40).hypot(1.0).maximum(y.abs())
 
 

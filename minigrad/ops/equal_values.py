@@ -1,7 +1,8 @@
 """Gradients of decompositions with equal eigenvalues or singular values.
 
-Vectors of equal values may turn among themselves. The form of the gradients of values and vectors
-may tell what such a pair adds to the gradient of the matrix. Where it does not, that is NaN.
+Vectors of equal values may be rotated among themselves. The gradients of values and vectors may
+still determine what such a pair adds to the gradient of the matrix. If they do not, the gradient of
+the matrix is NaN.
 """
 
 from __future__ import annotations
@@ -17,38 +18,39 @@ from minigrad.runtime.passes import pass_depth, pass_number
 
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
-# A packed factorisation has a last row, which nothing reads. The gradient of that row is a mark: 1
+# A packed factorisation has a last row that nothing reads. The gradient of this row is a mark: 1 if
+# the values were used, 2 if the vectors were, 3 if both were. The gradient of that row is a mark: 1
 # where the values were used, 2 where the vectors were, 3 where both were.
 OF_VALUES, OF_VECTORS = 1.0, 2.0
 
 
 def equal_to(values: T, gaps: T) -> T:
-    """For each pair, whether its values are equal up to rounding; each is so with itself."""
+    """For each pair of values, whether they are equal up to rounding. Each value equals itself."""
     scale = values.detach().abs().amax(-1, True)
-    # those of 2 I, turned, are up to three such units apart
+    # eigenvalues of a rotated 2 I are up to three such units apart
     rounding = 4 * values.shape[-1] * EPSILON[values.dtype.name] * scale
     return gaps.detach().abs() <= rounding.unsqueeze(-1)
 
 
 def inverse_gaps(values: T, gaps: T) -> T:
-    """1 / gaps, and 0 for the pairs that are equal up to rounding, which includes each with itself.
+    """1 / gaps, and 0 for pairs that are equal up to rounding. Each value equals itself.
 
-    The share of such a pair in a derivative is 0 for functions of the space its vectors span. For
-    others it depends on the choice of vectors: see :func:`is_unknown`.
+    Such a pair adds 0 to the derivative of a function of the space that its vectors span. For other
+    functions the derivative depends on the choice of vectors: see :func:`is_unknown`.
     """
     return gaps.masked_fill(equal_to(values, gaps), inf).reciprocal() if values.size else gaps
 
 
 def equal_pairs(values: T, gaps: T) -> T:
-    """The equal pairs, without those of each with itself."""
+    """The pairs of different values that are equal up to rounding."""
     return equal_to(values, gaps) & ~np.eye(values.shape[-1], dtype=bool)
 
 
 def equal_singular_values(values: T, square: bool) -> T:
-    """The equal pairs of singular values; of no square matrix, those of 0 with themselves too."""
+    """The pairs of equal singular values. If the matrix is not square, 0 is paired with itself."""
     s, rest = values.unsqueeze(-2), ~np.eye(values.shape[-1], dtype=bool)
     equal = equal_to(values, s - values.unsqueeze(-1)) & rest
-    # a value of 0 equals those that are left out
+    # a value of 0 equals the zero values that the factorisation leaves out
     return equal if square else equal | (equal_to(values, s) & ~rest)
 
 
@@ -56,11 +58,12 @@ def equal_singular_values(values: T, square: bool) -> T:
 
 
 def is_unknown(equal: T, twist: T, g: T, values: T, vectors: T) -> T:
-    """For each matrix, whether its gradient does not exist, or cannot be found from these.
+    """For each matrix, True if its gradient does not exist or these arguments do not determine it.
 
-    Where a function of the vectors alone changes as those of an equal pair turn, by the twist, it
-    has no gradient. Where the values are used too, as in V f(w) V^T, what an equal pair adds is the
-    derivative of f, which they do not tell: unless neither has a gradient here.
+    ``twist`` is the change of a function as the vectors of an equal pair are rotated. If a function
+    of the vectors alone changes so, it has no gradient. If the values are used too, as in V f(w)
+    V^T, an equal pair adds the derivative of f. The values and vectors do not determine this
+    derivative, unless both have a gradient of 0 here.
     """
     size = vectors.abs().amax((-2, -1), True)
     turns = twist.abs() > EPSILON[g.dtype.name] ** 0.5 * size
@@ -70,13 +73,13 @@ def is_unknown(equal: T, twist: T, g: T, values: T, vectors: T) -> T:
 
 
 def _spread(row: T, cluster: T) -> T:
-    """How far apart the entries of a row are within the cluster of each."""
+    """For each entry of a row, the largest less the smallest entry of its cluster."""
     least = row.masked_fill(~cluster, inf).amin(-1, True)
     return row.masked_fill(~cluster, -inf).amax(-1, True) - least
 
 
 def _same(equal: T, gs: T) -> T:
-    """The pairs of equal values whose clusters have values that are treated alike."""
+    """The pairs of equal values in clusters whose values all have the same gradient."""
     cluster = equal | np.eye(equal.shape[-1], dtype=bool)
     tolerance = EPSILON[gs.dtype.name] ** 0.5
     size = gs.abs().masked_fill(~cluster, 0.0).amax(-1, True)
@@ -85,11 +88,11 @@ def _same(equal: T, gs: T) -> T:
 
 
 def partials_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
-    """The clusters of equal values whose share of the gradient is known, and f' / f there.
+    """The clusters of equal values whose part of the gradient is known, and f' / f in them.
 
-    V f(w) V^T has gw_i = r inner_ii with one r = f' / (2 f) in a cluster, and a pair adds
-    r inner_ij (Daleckii and Krein, 1965). Functions of w and of V V^T apart have equal gw_i there:
-    only where the inner_ii differ is it known that the function is none such.
+    In V f(w) V^T, gw_i = r inner_ii with one r = f' / (2 f) per cluster. A pair adds r inner_ij
+    (Daleckii and Krein, 1965). A sum of functions of w and of V V^T has equal gw_i in a cluster.
+    Only where the inner_ii differ is it known that the function is no such sum.
     """
     cluster = equal | np.eye(inner.shape[-1], dtype=bool)
     tolerance = EPSILON[inner.dtype.name] ** 0.5
@@ -99,7 +102,7 @@ def partials_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
     ratio = (mine * gw).sum(-1, True) / mine.square().sum(-1, True)
     off = (gw - ratio * mine).abs().masked_fill(~cluster, 0.0).amax(-1, True)
     largest = gw.abs().masked_fill(~cluster, 0.0).amax(-1, True)
-    # a slope of 0 may be one of values that were found elsewhere
+    # a gradient of 0 may belong to values from another factorisation
     close = (off <= tolerance * largest) & (largest > 0.0)
     apart = _spread(mine, cluster) > tolerance
     still = (inner - inner.mT).abs() <= tolerance * inner.abs().amax((-2, -1), True)
@@ -107,14 +110,15 @@ def partials_of_product(equal: T, inner: T, gw: T) -> tuple[T, T]:
 
 
 def linear_pairs(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T, T, T]:
-    """The pairs of equal values at which f is linear; their gradient; 1 / s of those that are 0.
+    """Pairs of equal values at which f is linear; their gradient; 1 / s of the values that are 0.
 
-    U f(S) V^T with f(s) = c s at such a value, and 0 at one that is 0 but for rounding, has
-    gU = G V c S and gV = G^T U c S with G the gradient of the product. Then U^T gU S^-1 and its
-    like of V are both c U^T G V, whose diagonal is gS. Where these differ the gradient is not
-    known, nor where gS is the same for equal values and that matrix symmetric and not 0 between
-    them: a sum of functions of U U^T, of S and of V V^T may have the same. A value that is exactly
-    0 tells nothing.
+    Take U f(S) V^T with f(s) = c s at such a value, and 0 at a value that is 0 up to rounding. Let
+    G be the gradient of the product. Then gU = G V c S and gV = G^T U c S. U^T gU S^-1 and V^T gV
+    S^-1 both become c U^T G V, whose diagonal is gS.
+
+    Where the two differ, the gradient is not known. It is not known either where gS is the same for
+    equal values, and that matrix is symmetric and not 0 between them. A sum of functions of U U^T,
+    of S and of V V^T may have the same gradients. A value that is exactly 0 gives no information.
     """
     near = equal_to(values, s)
     small = (near | equal.any(-2).unsqueeze(-2)) & (s != 0.0)
@@ -126,7 +130,7 @@ def linear_pairs(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T,
     off = (block - other).abs().maximum((block - gs).abs().masked_fill(rest, 0.0))
     wrong = every & ~(off <= EPSILON[s.dtype.name] ** 0.5 * size)
     told = every & ~wrong.any((-2, -1)).unsqueeze(-1).unsqueeze(-1)
-    # functions of U, of S and of V apart may agree with those of such a product
+    # a sum of functions of U, of S and of V may have the same gradients as such a product
     tolerance = EPSILON[s.dtype.name] ** 0.5 * size
     alike = ((block - block.mT).abs() <= tolerance) & (block.abs() > tolerance)
     told = told & ~(_same(equal & rest & ~(near | near.mT), gs) & alike)
@@ -134,11 +138,11 @@ def linear_pairs(values: T, s: T, equal: T, of_u: T, of_v: T, gs: T) -> tuple[T,
 
 
 def without_cotangent(equal: T, *inners: T) -> T:
-    """The pairs of equal values that add nothing whatever the function is of.
+    """The pairs of equal values that add 0 for every function with these gradients.
 
-    A pair of a product such as V f(w) V^T adds G_ij f', and a function of the space of the vectors
-    adds nothing. Where f(w) is not 0, which the diagonal of ``inner`` tells, G_ij is 0 where
-    ``inner`` is. A diagonal of 0 may be that of one vector alone.
+    In a product such as V f(w) V^T a pair adds G_ij f'. A function of the space of the vectors adds
+    0. Where f(w) is not 0, as the diagonal of ``inner`` shows, G_ij is 0 where ``inner`` is 0. A
+    diagonal of 0 may come from one vector alone.
     """
     off: Any = 0.0
     size: Any = 0.0
@@ -150,11 +154,14 @@ def without_cotangent(equal: T, *inners: T) -> T:
 
 
 def separate(equal: T, gs: T, *inners: T) -> T:
-    """The pairs of equal values that add nothing: the function is a sum of one of the values alone,
-    which treats equal ones alike, and one of the space of their vectors alone.
+    """The pairs of equal values that add 0 because the function is a sum of two.
 
-    For a function of both in one, such as V f(w) V^T, the gradient of the values is in proportion
-    to the diagonal of ``inner``. Here it is the same for equal values, and that diagonal is not.
+    One summand depends on the values alone, and treats equal values alike. The other depends on the
+    space of their vectors alone.
+
+    In a function that combines both, such as V f(w) V^T, the gradient of the values is proportional
+    to the diagonal of ``inner``. Here this gradient is the same for equal values, and the diagonal
+    is not.
     """
     cluster = equal | np.eye(equal.shape[-1], dtype=bool)
     tolerance = EPSILON[gs.dtype.name] ** 0.5
@@ -171,11 +178,11 @@ def separate(equal: T, gs: T, *inners: T) -> T:
 
 
 class Share(NamedTuple):
-    """Gradients at one node beside equal values, of matrices that other nodes may have too.
+    """Gradients that one node contributes at equal values of matrices that other nodes may share.
 
-    ``matrices`` were factorised by the operation ``name``. ``gs`` is the gradient of the values,
-    and ``inner``, a tuple, what those of the vectors come to among themselves. Both are 0 where
-    the node itself knows what the pair adds.
+    ``matrices`` were factorised by the operation ``name``. ``gs`` is the gradient of the values.
+    ``inner`` is a tuple with the products of the vectors and their gradients. Both are 0 where the
+    node alone determines what the pair adds.
     """
 
     name: str
@@ -185,7 +192,7 @@ class Share(NamedTuple):
     inner: tuple[T, ...]
 
     def conflicts(self, other: Share) -> T | None:
-        """For each matrix, whether my values and the other's vectors may be those of one f."""
+        """For each matrix, whether these values and the other's vectors may belong to one f."""
         mine, yours = self.matrices, other.matrices
         if (
             not other.inner
@@ -203,16 +210,16 @@ class Share(NamedTuple):
 
 
 class _Shares(threading.local):
-    """The shares of the backward that runs, and of those that it runs inside, by depth.
+    """The shares of the running backward passes of a thread, by depth of nesting.
 
-    They are kept until the next one that has any.
+    Shares are kept until the next pass of the same depth has some.
     """
 
     def __init__(self) -> None:
         self.by_depth: dict[int, tuple[int, list[Share]]] = {}
 
     def of_run(self) -> list[Share]:
-        """The shares of the innermost backward."""
+        """The shares of the innermost backward pass."""
         depth, number = pass_depth(), pass_number()
         for ended in [d for d, (n, _) in self.by_depth.items() if d > depth]:
             del self.by_depth[ended]
@@ -227,10 +234,11 @@ _shares = _Shares()
 
 
 def meet(whole: T, mine: Share) -> T:
-    """``whole``, NaN for matrices whose values one node used and whose vectors another one did.
+    """``whole``, with NaN for matrices whose values and vectors were used by different nodes.
 
-    V f(w) V^T with V and w from two calls and f(w) summed beside V V^T have the same gradients of
-    w and V, but not of the matrix, and neither node sees both. The second of the two says NaN.
+    Let V and w come from two calls. Consider V f(w) V^T, and a sum of f(w) and a function of V V^T.
+    Both have the same gradients of w and V, but not the same gradient of the matrix. Neither node
+    sees both, so the second of the two gives NaN.
     """
     shares = _shares.of_run()
     for other in shares:

@@ -1,7 +1,7 @@
-"""Eigenvalues, singular values, QR and the matrix exponential.
+"""Rows of eigenvalues, singular values, QR and the matrix exponential.
 
-Values come from LAPACK through :func:`~minigrad.ops.linalg.through_numpy`; see there for how the
-several results of one factorisation make a row.
+LAPACK computes the values through :func:`~minigrad.ops.linalg.through_numpy`.
+``minigrad.ops.linalg`` says how a row packs the several results of a factorisation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MARKED = custom(
 
 
 def _of_slope(g: T) -> float:
-    """The mark of vectors beside a gradient of the values, which may come of the values too."""
+    """The mark for used vectors, or for both where the values have a gradient."""
     return OF_VALUES + OF_VECTORS if g.requires_grad else OF_VECTORS
 
 
@@ -122,17 +122,18 @@ def _svd(a: NumpyArray) -> NumpyArray:
 
 
 def _once(x: T) -> T:
-    """x, whose own gradient is infinite."""
+    """x with an infinite derivative, for a gradient that cannot be differentiated again."""
     return x.detach() + (x - x.detach()).sqrt() if x.requires_grad else x
 
 
 def _svd_vjp(g: T, y: T, m: int) -> T:
     """Townsend, "Differentiating the singular value decomposition" (2016), for real matrices.
 
-    U (K + diag(gS)) V^T, and what U and V leave out, (I - U U^T) gU S^-1 V^T and
-    U S^-1 gV^T (I - V V^T). With a and b the skew parts X - X^T of U^T gU and V^T gV, K_ij is
-    (a_ij s_j + s_i b_ij) / (s_j^2 - s_i^2). In the form below, what is divided by the difference of
-    two singular values is 0 where a function depends on U V^T, which is unique, but not on U alone.
+    The gradient is U (K + diag(gS)) V^T, plus the parts outside the spaces of U and V: (I - U U^T)
+    gU S^-1 V^T and U S^-1 gV^T (I - V V^T). Let a and b be the skew parts X - X^T of U^T gU and V^T
+    gV. Then K_ij is (a_ij s_j + s_i b_ij) / (s_j^2 - s_i^2). The form below divides by the
+    difference of two singular values. Its dividend is 0 if a function depends on U V^T, which is
+    unique, but not on U alone.
     """
     u, s, v = y[..., :m, :], y[..., m : m + 1, :], y[..., m + 1 : -1, :]
     gu, gs, gv = g[..., :m, :], g[..., m : m + 1, :], g[..., m + 1 : -1, :]
@@ -144,7 +145,7 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     inverse, k = inverse_gaps(values, s), s.shape[-1]
 
     def beyond(inverse: T, total: T) -> T:
-        """total, and what U and V leave out."""
+        """``total`` plus the parts outside the spaces of U and V."""
         if u.shape[-2] > k:
             total = total + ((gu - u @ of_u) * inverse) @ v.mT
         return total + (u * inverse) @ (gv - v @ of_v).mT if v.shape[-2] > k else total
@@ -160,7 +161,7 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
             inverse = inverse.masked_fill(~told.any(-2).unsqueeze(-2), 0.0)
             whole = whole + _once(beyond(inverse, u @ block @ v.mT))
             equal = equal & ~told
-        lone = (s.detach() * column.detach()) != 0.0  # at 0 the least of several is taken
+        lone = (s.detach() * column.detach()) != 0.0  # at 0 the subgradient of least norm is taken
         twist = (a + b).detach().masked_fill(~lone, 0.0)
         vectors = gu.detach().cat_with(gv.detach(), -2)
         inner = (of_u.detach(), of_v.detach())
@@ -209,7 +210,7 @@ _large_qr = _forward("qr", lambda a: np.concatenate(np.linalg.qr(a), -2))
 
 
 def _qr_vjp(g: T, y: T, m: int) -> T:
-    """(gQ + Q copy(M)) R^-T with M = R gR^T - gQ^T Q, whose lower triangle is copied upward.
+    """(gQ + Q copy(M)) R^-T, M = R gR^T - gQ^T Q. copy mirrors the lower triangle to the upper.
 
     Seeger et al., "Auto-differentiating linear algebra" (2017), section on LQ, transposed.
     """
@@ -241,7 +242,7 @@ _PADE = (
     64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
     10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
 )  # fmt: skip
-_LARGEST_NORM = 5.371920351148152  # for which that approximation is exact in float64
+_LARGEST_NORM = 5.371920351148152  # largest norm at which the approximation is exact in float64
 
 
 @np.errstate(all="ignore")
@@ -249,7 +250,7 @@ def _matrix_exp(a: NumpyArray) -> NumpyArray:
     """Higham, "The scaling and squaring method for the matrix exponential revisited" (2005)."""
     norm = np.minimum(np.abs(a).sum(-2).max(-1, initial=0), np.finfo(np.float64).max)
     halvings = np.ceil(np.log2(np.maximum(norm / _LARGEST_NORM, 1))).astype(int)[..., None, None]
-    x = np.ldexp(a, -halvings, order="C")  # BLAS sums other layouts in another order
+    x = np.ldexp(a, -halvings, order="C")  # row-major: BLAS sums other layouts in another order
     square, power = x @ x, np.eye(a.shape[-1])
     even, odd = np.zeros_like(x), np.zeros_like(x)
     for k in range(0, len(_PADE), 2):

@@ -1,8 +1,9 @@
-"""Gather by integer arrays, and scatter: writing, adding and combining at indices.
+"""Rows of gather and scatter: read, write, add and combine at integer indices.
 
-``index`` is a tuple of int64 handles of one shape, on the first axes. The Tensor layer brings every
-NumPy index form to this one by views. None in place of one of the handles stands for the position
-on that axis of the others. An index picks a *row*: the axes that are left.
+``index`` is a tuple of int64 handles of one shape, one for each of the first axes. The Tensor layer
+reduces every NumPy index form to this form by views. None in place of a handle means: on this axis,
+the position within the index arrays themselves. An index picks a *row*: an array over the remaining
+axes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from minigrad.ops.table import Row, custom, linear
 from minigrad.runtime.native import Array, call, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 Index = tuple[Array | None, ...]
 Shape = tuple[int, ...]
 
@@ -24,23 +25,23 @@ def _apply(row: Row, x: T, *args: Any, beside: tuple[T, ...] = ()) -> T:
 
 
 def _written(x: Array, index: Index, value: Array) -> Array:
-    """x itself, written into."""
+    """x itself, after ``value`` was written at the index."""
     call(kernels.scatter_write, x, index, value)
     return x
 
 
 def _count(n: int) -> Array:
-    """0, 1, ... n - 1."""
+    """The integers 0, 1, ... n - 1."""
     return call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, 1, n)
 
 
 def _first(index: Index) -> Array:
-    """One that is an array; all have its shape."""
+    """The first entry that is an array. All entries have its shape."""
     return next(array for array in index if array is not None)
 
 
 def _explicit(index: Index) -> tuple[Array, ...]:
-    """The index with arrays for positions."""
+    """The index with an array in place of each None."""
     shape = _first(index).shape
     arrays = []
     for d, array in enumerate(index):
@@ -103,7 +104,7 @@ PICK = linear(
 
 
 def _merged(shape: Shape, axes: int) -> Shape:
-    """A shape with its first axes as one."""
+    """The shape with its first axes merged into one."""
     return (prod(shape[:axes]), *shape[axes:])
 
 
@@ -129,8 +130,7 @@ MASKED = linear(
 
 # ---- weighted sums along an axis ----------------------------------------------------------------
 
-# Positions on the axis and their weights, one array of each for every term of the sums. Without
-# weights there is one term.
+# Every term of the sums has an array of positions on the axis and an array of weights. Without
 Terms = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
@@ -149,7 +149,7 @@ def _resampled_back(g: Array, to: Shape, axis: int, terms: Terms) -> Array:
 
 
 def _rows(before: Shape, places: Array) -> Index:
-    """Places on an axis, at all positions on the axes before it."""
+    """Indices that take these positions of an axis at every position of the axes before it."""
     shape = (*before, places.size)
     return (*(None,) * len(before), call(kernels.view_expand, places, shape))
 
@@ -210,7 +210,7 @@ def _masked_put(x: Array, value: Array, mask: Array, places: Array) -> Array:
 
 
 def _masked_taken(g: Array, to: Shape, places: Array) -> Array:
-    """The first elements of zeros: those of g at the places."""
+    """Zeros whose first elements are the elements of g at the places."""
     out = call(kernels.full, g.dtype, to, 0.0, 0)
     first = call(kernels.view_slice, _line(out), (0,), (1,), (places.size,))
     call(kernels.write, first, _gather(_line(g), (places,)))
@@ -218,7 +218,7 @@ def _masked_taken(g: Array, to: Shape, places: Array) -> Array:
 
 
 def _masked_spread(g: Array, to: Shape, places: Array) -> Array:
-    """Its transpose."""
+    """The transpose of :func:`_masked_taken`."""
     out = call(kernels.full, g.dtype, to, 0.0, 0)
     first = call(kernels.view_slice, _line(g), (0,), (1,), (places.size,))
     _written(_line(out), (places,), first)
@@ -255,11 +255,11 @@ MASKED_PUT = custom(
 
 
 def _before(value: T, to: Shape, index: tuple[Array, ...]) -> T:
-    """For each row of ``value``, the product of all that came before it at the same place.
+    """For each row of ``value``, the product of all earlier rows with the same index.
 
-    Each row is multiplied with the one before it at its place, then with what that one gathered,
-    and so on: log2 steps, as many as a place has rows, and no division. The last row is a 1, which
-    stands for "none before".
+    Each row is multiplied with the row before it at its index, then with the product that this row
+    has gathered, and so on. The number of steps is log2 of the most rows at one index. Nothing is
+    divided. The last row is a 1, which stands for "no row before".
     """
     n = index[0].size
     to = to[: len(index)]
@@ -284,7 +284,7 @@ def _smallest(x: Array) -> int:
 
 
 def _backwards(index: tuple[Array, ...]) -> tuple[Array, ...]:
-    """The index arrays, flat, from their last position to the first."""
+    """The index arrays, flat and reversed."""
     flat = []
     for array in index:
         n = array.size
@@ -298,7 +298,7 @@ def _prod_by_x(g: T, a: T, b: T, index: Index) -> T:
 
 
 def _prod_by_value(g: T, a: T, b: T, index: Index) -> T:
-    """x and all other rows at the place: those before times those after."""
+    """The product of x and all other rows with the same index: those before times those after."""
     picked = _apply(GATHER, g.scale(a), index)
     if not b.size:
         return picked
@@ -323,7 +323,7 @@ def _same(a: T, b: T) -> T:
 
 
 def _hits(a: T, b: T, y: T, index: Index, include: bool) -> tuple[T, T, T]:
-    """1 where x and where value hold the extremum, and how many hold it, place by place."""
+    """1 where x and where value equal the extremum; the number of equal elements at each index."""
     a, b, y = a.detach(), b.detach(), y.detach()
     by_value = _same(b, _apply(GATHER, y, index))
     by_x = _same(a, y) if include else _apply(BLANK, _same(a, y), index)
@@ -342,7 +342,7 @@ def _extremum_by_value(g: T, a: T, b: T, y: T, index: Index, include: bool) -> T
 
 def _extremum(op: int) -> Callable[[Array, Array, Index, bool], Array]:
     def forward(x: Array, value: Array, index: Index, include: bool) -> Array:
-        # Without x, any of the values at a place is a start.
+        # Without x, any of the values at an index serves as start.
         start = x if include else _written(call(kernels.copy, x), index, value)
         return _combined(op, start, value, index)
 

@@ -1,10 +1,10 @@
-"""Inverses, determinants and factorisations: values from C or LAPACK, derivatives as formulas.
+"""Rows of inverses, determinants and factorisations: values from C or LAPACK, formulas as VJPs.
 
-LAPACK is NumPy's, and only :func:`through_numpy` calls it. All rows take stacks of matrices. A
-factorisation has several results, which a row packs into one array, one above the other. Its
-derivative unpacks them, so it is an ordinary formula.
+The LAPACK is NumPy's, and only :func:`through_numpy` calls it. All rows take stacks of matrices. A
+row packs the several results of a factorisation into one array, one above the other. The derivative
+unpacks them with tensor operations, so it is an ordinary formula.
 
-Unless another source is named, the formulas are those of Giles, "An extended collection of matrix
+The formulas come from Giles, unless another source is named: "An extended collection of matrix
 derivative results for forward and reverse mode algorithmic differentiation" (2008).
 """
 
@@ -19,14 +19,14 @@ import numpy as np
 from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, ffi, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 NumpyArray = np.ndarray[Any, Any]
 
 # ---- the door to LAPACK --------------------------------------------------------------------------
 
 
 def _array(handle: Array) -> NumpyArray:
-    """A NumPy array on the memory of a contiguous C array of float64 that the caller holds."""
+    """A NumPy array on the memory of a contiguous float64 C array. The caller keeps the C array."""
     memory = ffi.buffer(ffi.cast("char *", handle.data), 8 * handle.size)
     made: NumpyArray = np.ndarray(handle.shape, np.float64, memory)
     return made
@@ -36,10 +36,11 @@ _MOST_LINES = 2**24
 
 
 def through_numpy(name: str, function: Callable[..., NumpyArray], *handles: Array) -> Array:
-    """``function`` of NumPy arrays, on C arrays: the one door to NumPy's LAPACK.
+    """Call a function of NumPy arrays on C arrays. All uses of NumPy's LAPACK go through here.
 
-    It computes in float64, as NumPy's linear algebra does in any case; the result is a C array of
-    its own in the first one's dtype. NumPy's LinAlgError is raised again in the operation's name.
+    The function computes in float64, as NumPy's linear algebra always does. The result is a new C
+    array with the dtype of the first handle. A LinAlgError of NumPy is raised again with the
+    operation's name.
     """
     for h in handles:
         if not h.size and max(h.shape) > _MOST_LINES:
@@ -59,13 +60,13 @@ def through_numpy(name: str, function: Callable[..., NumpyArray], *handles: Arra
 
 
 def where_finite(function: Callable[..., NumpyArray]) -> Callable[..., NumpyArray]:
-    """The function of a stack of matrices, with NaN for those that hold a NaN or an infinity.
+    """Wrap a function of a stack of matrices: matrices with NaN or infinity give NaN.
 
-    LAPACK may fail to converge on them; it sees an identity instead.
+    LAPACK may fail to converge on such matrices. It gets an identity matrix instead.
     """
 
     def guarded(a: NumpyArray, *others: NumpyArray) -> NumpyArray:
-        # the sum of squares is quickly found, and may overflow
+        # the sum of squares is quick to compute, but may overflow
         if isfinite(np.vdot(a, a)) or np.isfinite(a).all():
             return function(a, *others)
         finite = np.asarray(np.isfinite(a).all((-2, -1)))
@@ -130,7 +131,7 @@ def _cholesky_vjp(g: T, y: T) -> T:
     """Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10, symmetric."""
     inner = y.mT @ g.tril()
     inner = 0.5 * (inner.tril() + inner.tril(-1))
-    # L^-T inner L^-1, each inverse a substitution in the upper triangle L^T
+    # L^-T inner L^-1: each inverse is a substitution in the upper triangle L^T
     half = y.mT.apply_row(SOLVE_TRIANGULAR, True, False, beside=(inner,))
     whole = y.mT.apply_row(SOLVE_TRIANGULAR, True, False, beside=(half.mT,))
     return 0.5 * (whole + whole.mT)
@@ -155,10 +156,10 @@ def _pinv(a: NumpyArray, rtol: Any, atol: Any) -> NumpyArray:
 def _pinv_vjp(g: T, x: T, y: T) -> T:
     """With P = pinv(A): - P^T G P^T + (I - A P) G^T P P^T + P^T P G^T (I - P A).
 
-    For constant rank: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear
-    least squares problems whose variables separate" (1973).
+    The formula holds for constant rank: Golub and Pereyra, "The differentiation of pseudo-inverses
+    and nonlinear least squares problems whose variables separate" (1973).
     """
-    # A residual comes first: P^T P times P may leave the range where P^T P does not.
+    # The residual is multiplied first, since P^T P times P may overflow where P^T P does not.
     gt = g.mT
     left = ((gt - x @ (y @ gt)) @ y) @ y.mT
     right = y.mT @ (y @ (gt - (gt @ y) @ x))
@@ -176,7 +177,7 @@ PINV = custom(
 
 
 def _cofactors(x: T) -> T:
-    """The derivative of det: by products of elements up to size 3, where it is exact."""
+    """The cofactors, the derivative of det. Up to size 3 they are exact products of elements."""
     n = x.shape[-1]
     if n == 0:
         return x
@@ -185,7 +186,7 @@ def _cofactors(x: T) -> T:
     if n == 2:
         return x.flip((-2, -1)) * np.array([[1, -1], [-1, 1]])
     if n == 3:
-        # rows and columns counted on cyclically, by one and by two
+        # rows and columns shifted cyclically, by one and by two
         turned = {(i, j): x.roll((-i, -j), (-2, -1)) for i in (1, 2) for j in (1, 2)}
         return turned[1, 1] * turned[2, 2] - turned[1, 2] * turned[2, 1]
     return x.apply_row(COFACTORS)
@@ -200,7 +201,7 @@ DET = custom(
 
 
 def _frame(a: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray]:
-    """U, s, V^T with U diag(s) V^T = A and det U det V = 1: the last of s may be negative."""
+    """U, s, V^T with U diag(s) V^T = A and det U det V = 1. The last entry of s may be negative."""
     u, s, vt = np.linalg.svd(a)
     sign = np.asarray(np.sign(np.linalg.det(u) * np.linalg.det(vt)))
     u[..., -1:] *= sign[..., None, None]
@@ -209,9 +210,10 @@ def _frame(a: NumpyArray) -> tuple[NumpyArray, NumpyArray, NumpyArray]:
 
 
 def _others(s: NumpyArray) -> NumpyArray:
-    """For each element along the last axis, the product of all others."""
+    """For each element along the last axis, the product of all other elements."""
     size = np.abs(s[s != 0])
-    if size.size and s.shape[-1] * np.abs(np.log2(size)).max() > 1000:  # parts may leave the range
+    # partial products may overflow
+    if size.size and s.shape[-1] * np.abs(np.log2(size)).max() > 1000:
         return _others_apart(s)
     one = np.ones_like(s[..., :1])
     before = np.concatenate([one, s[..., :-1]], -1).cumprod(-1)
@@ -220,7 +222,7 @@ def _others(s: NumpyArray) -> NumpyArray:
 
 
 def _others_apart(s: NumpyArray) -> NumpyArray:
-    """The same from parts near 1, with their exponents apart."""
+    """:func:`_others` from fractions near 1, with the exponents kept separate."""
     parts, powers = np.frexp(s)
 
     def before(part: NumpyArray, power: NumpyArray) -> tuple[NumpyArray, NumpyArray]:
@@ -238,17 +240,18 @@ def _others_apart(s: NumpyArray) -> NumpyArray:
 
 @np.errstate(all="ignore")
 def _cofactors_by_svd(a: NumpyArray) -> NumpyArray:
-    """In the frame of the singular vectors the matrix is diagonal, and so are its cofactors."""
+    """The cofactors by singular values: in the basis of the singular vectors they are diagonal."""
     u, s, vt = _frame(a)
     return np.asarray((u * _others(s)[..., None, :]) @ vt)
 
 
 @np.errstate(all="ignore")
 def _cofactors_derivative(a: NumpyArray, h: NumpyArray) -> NumpyArray:
-    """The derivative of the cofactors in direction h, which is its own transpose.
+    """The derivative of the cofactors in direction h. This linear map is its own transpose.
 
-    In the frame of the singular vectors, with K = U^T h V and q_ij the product of all singular
-    values but two: -q_ij K_ji off the diagonal, and the sum over j of q_ij K_jj on it.
+    Let K = U^T h V, and q_ij the product of all singular values except i and j. In the basis of the
+    singular vectors the derivative is -q_ij K_ji off the diagonal. On the diagonal it is the sum
+    over j of q_ij K_jj.
     """
     u, s, vt = _frame(a)
     ut, v = u.swapaxes(-1, -2), vt.swapaxes(-1, -2)
@@ -263,10 +266,10 @@ def _cofactors_derivative(a: NumpyArray, h: NumpyArray) -> NumpyArray:
 
 
 def _derivative_by_a(g: T, a: T, b: T) -> T:
-    """The sum over i, j of (-1)^(i + j) b_ij times the derivative of minor ij, in its place in A.
+    """The sum over i, j of (-1)^(i + j) b_ij times the derivative of minor ij with respect to A.
 
-    Every cofactor is the determinant of a minor, so this third derivative of det needs the second
-    one of the minors, n^2 matrices of size n - 1. It is right for singular matrices too.
+    Every cofactor is the determinant of a minor. This third derivative of det therefore needs the
+    second derivative of n^2 minors of size n - 1. The result is right for singular matrices too.
     """
     n = a.shape[-1]
     rows = np.stack([np.delete(np.eye(n, dtype=a.dtype.name), i, 0) for i in range(n)])[:, None]
@@ -297,7 +300,7 @@ COFACTORS = custom(
 
 
 def _slogdet_vjp(g: T, x: T, y: T) -> T:
-    """inv(A)^T, and cofactors / 0 where A is singular: log has the derivative 1 / 0 at 0."""
+    """inv(A)^T; for a singular A, cofactors / 0, since the derivative of log at 0 is 1 / 0."""
     regular = (y[..., 0].detach() != 0.0).unsqueeze(-1).unsqueeze(-1)
     stand_in = np.eye(x.shape[-1], dtype=x.dtype.name)
     partial = x.where(regular, stand_in).apply_row(INV).mT

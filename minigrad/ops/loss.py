@@ -1,4 +1,4 @@
-"""Losses that are one kernel: of differences, of probabilities, and of scores of classes."""
+"""Rows of losses that are one kernel: of differences, of probabilities, and of class scores."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from minigrad.ops.special import HARDTANH, SOFTPLUS
 from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 # ---- elementwise ---------------------------------------------------------------------------------
 
 
 def _huber_partial(a: T, b: T, bound: float, square: float) -> T:
-    """Its own derivative is 0 at the bound."""
+    """The derivative of the Huber loss. Its own derivative is 0 at the bound."""
     return (a - b).apply_row(HARDTANH, -bound, bound) * (2.0 * square)
 
 
@@ -36,11 +36,11 @@ HUBER = custom(
     doc="square * (a - b)^2, and from the bound on line * (|a - b| - bound / 2)",
 )
 
-_LEAST = 1e-12  # the probability from which on a logarithm has no bound
+_LEAST = 1e-12  # smallest probability whose logarithm is not bounded
 
 
 def _bounded_log(p: T, log_p: T) -> T:
-    """log(p), but at least -100, and with a slope of at most 1e12."""
+    """log(p), but at least -100, and with a derivative of at most 1e12."""
     low = log_p.clamp(-100.0).detach() + (p - p.detach()) * 1e12  # the value plus an exact 0
     return low.where(p < _LEAST, log_p)
 
@@ -57,14 +57,14 @@ SCORES = custom(
     "entropy_of_scores",
     lambda a, b: call(kernels.binary_cross_entropy_with_logits, (a, b, b), ()),
     lambda g, a, b: g.scale((1.0 - b).scale(a.sigmoid()) - b.scale((-a).sigmoid())),
-    lambda g, a: g.scale(-a),  # softplus(-a) - softplus(a), which cancel
+    lambda g, a: g.scale(-a),  # -a; softplus(-a) - softplus(a) would cancel
     fused=[
         lambda g, a, b: call(kernels.binary_cross_entropy_with_logits_vjp, (g, a, b, b), ()),
         None,
     ],
     doc="(1 - b) softplus(a) + b softplus(-a)",
 )
-# "values" are the hits, by which the place of the third that is kept is known.
+# The third saved array, "values", has a 1 for each hit.
 WEIGHTED_SCORES = custom(
     "weighted_entropy_of_scores",
     lambda a, b, values: call(kernels.binary_cross_entropy_with_logits, (a, b, values), ()),
@@ -83,10 +83,10 @@ WEIGHTED_SCORES = custom(
 
 # ---- one of several classes ----------------------------------------------------------------------
 
-# Beside scores, (N, C) or (N, C, pixels), and weights there are: the targets in one dimension, a
-# tensor that nobody else writes; an array that the forward fills for the fused backward; the target
-# that counts nothing; the share of all classes in each target, or the margin; the reduction; and
-# what kind of loss it is.
+# The operands are scores (N, C) or (N, C, pixels), and class weights. Six arguments follow. They
+# are the targets as a one-dimensional tensor that nobody else writes, and an array that the forward
+# fills for the fused backward. Next come the target to ignore, and the label smoothing or the
+# margin. The last are the reduction and the kind of loss.
 Options = tuple[T, Array, int, float, int, int]
 
 
@@ -103,18 +103,18 @@ def _fused(g: Array, x: Array, w: Array | None, options: Options) -> Array:
 
 
 def _rows(x: T) -> T:
-    """The scores of each target as a row."""
+    """The scores as a matrix with one row per target."""
     return x if x.ndim == 2 else x.permute(0, 2, 1).reshape((x.shape[0] * x.shape[2], x.shape[1]))
 
 
 def _at_targets(values: T, shape: tuple[int, ...], target: T) -> T:
-    """Zeros but for one value in each row."""
+    """Zeros, with one value in each row at its target."""
     numbers = call(kernels.arange, lib.MG_INT64, 0.0, 1.0, 0, 1, shape[0])
     return values.apply_row(SCATTER_ADD, shape, (numbers, target._h))
 
 
 def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
-    """For each row: whether it counts, its target, that class's weight, its upstream gradient."""
+    """For each row: whether it counts, its target, the target's weight, its upstream gradient."""
     target, _, ignore, _, reduction, _ = options
     counted = target != ignore
     safe, counts = target.where(counted, 0), counted.to(x.dtype)
@@ -125,7 +125,7 @@ def _shares(g: T, x: T, w: T, options: Options) -> tuple[T, T, T, T]:
 
 
 def _by_scores(g: T, x: T, w: T, options: Options) -> T:
-    """g (softmax(x) sum(q) - q), where q is what a row's target gives to each class; or -g q."""
+    """g (softmax(x) sum(q) - q), or -g q. q has the weight that a row's target gives each class."""
     rows = _rows(x)
     classes = rows.shape[1]
     _, _, _, smoothing, _, kind = options
@@ -142,7 +142,7 @@ def _by_scores(g: T, x: T, w: T, options: Options) -> T:
 
 
 def _by_weights(g: T, x: T, w: T, options: Options) -> T:
-    """The losses that a class's weight multiplies; a mean's weights divide the whole, too."""
+    """The gradient of the class weights. For a mean, the weights also divide the sum."""
     _, _, _, smoothing, reduction, kind = options
     classes = x.shape[1]
     counts, safe, share, g = _shares(g, x, w, options)
@@ -160,7 +160,7 @@ def _by_weights(g: T, x: T, w: T, options: Options) -> T:
 
 
 def _excess(x: T, options: Options) -> T:
-    """How far scores come above the right one less the margin; 0 for that itself."""
+    """The scores less the target's score plus the margin, at least 0; 0 for the target itself."""
     target, margin = options[0], options[3]
     right = _at_targets((target == target).to(x.dtype), x.shape, target) != 0.0
     return (x - x.gather(1, target.unsqueeze(1)) + margin).masked_fill(right, 0.0)
@@ -189,7 +189,7 @@ def _margin_by_weights(g: T, x: T, w: T, options: Options) -> T:
 
 
 def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[Row, Row]:
-    """The row without weights, and that with a weight for each class."""
+    """Two rows: without weights, and with a weight for each class."""
     return custom(
         name,
         lambda x, options: _loss(x, None, options),

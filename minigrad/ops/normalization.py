@@ -1,8 +1,8 @@
-"""Normalisation: (x - mean) / sqrt(var + eps) * weight + bias, by statistics of rows or channels.
+"""Rows of normalisation: (x - mean) / sqrt(var + eps) * weight + bias, by rows or channels.
 
 The forward fills the tensor ``stats`` for the fused backward. Its rows are the mean, the rounding
-error of the mean, 1 / sqrt(var + eps) and the variance. Weights are ones and biases zeros where
-there are none.
+error of the mean, 1 / sqrt(var + eps) and the variance. A missing weight counts as ones, a missing
+bias as zeros.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 def _deviations(x: T, axes: tuple[int, ...]) -> T:
-    """x less its mean; what rounding a large mean leaves is taken off once more."""
+    """x less its mean. The mean of the result is subtracted again, as a large mean is rounded."""
     near = x - x.detach().mean(axes, True)
     return near - near.mean(axes, True)
 
 
 def _standardised(x: T, axes: tuple[int, ...], centred: bool, eps: float) -> tuple[T, T]:
-    """x normalised over the axes, and 1 / sqrt(var + eps)."""
+    """x normalised over the axes, and the factor 1 / sqrt(var + eps)."""
     if not centred:
         rstd = (x.square().mean(axes, True) + eps).rsqrt()
         return x.scale(rstd), rstd
@@ -32,14 +32,14 @@ def _standardised(x: T, axes: tuple[int, ...], centred: bool, eps: float) -> tup
 
 
 def _back(v: T, h: T, rstd: T, axes: tuple[int, ...], centred: bool) -> T:
-    """rstd (v - mean(v) - h mean(v h)): the gradient of h's x against an upstream gradient v."""
+    """rstd (v - mean(v) - h mean(v h)): the gradient of x if h is x normalised, and v upstream."""
     slope = v.scale(h).mean(axes, True).scale(h)
     return ((v - v.mean(axes, True) if centred else v) - slope).scale(rstd)
 
 
 # ---- rows ----------------------------------------------------------------------------------------
 
-# The last axes of x are those of w and b.
+# w and b have the last axes of x.
 
 
 def _rows(x: T, w: T) -> T:
@@ -73,9 +73,9 @@ RMS_NORM = _of_rows("rms_norm", False, "x / sqrt(mean of squares + eps) * w + b 
 
 # ---- channels ------------------------------------------------------------------------------------
 
-# x has the shape (N, C, ...), w and b (C,). Normalised together are `groups` groups of a sample's
-# channels, or, where that is 0, all samples of a channel; then `given` may be the means and
-# variances to use.
+# x has the shape (N, C, ...), w and b have (C,). If `groups` is not 0, each of `groups` groups of a
+# sample's channels is normalised. If it is 0, each channel is normalised over all samples, and
+# `given` may hold the means and variances to use.
 
 Given = tuple[Array, Array] | None
 
@@ -98,14 +98,14 @@ def _planes(x: T) -> T:
 
 
 def _sets(x: T, groups: int) -> tuple[T, tuple[int, ...]]:
-    """x with its sets of values along these axes."""
+    """x reshaped so that each set of values lies along the returned axes, and these axes."""
     if not groups:
         return _planes(x), (0, 2)
     return x.reshape((x.shape[0], groups, x.size // (x.shape[0] * groups))), (2,)
 
 
 def _normalised(x: T, stats: T, groups: int, given: Given, eps: float) -> tuple[T, T]:
-    """x normalised, in sets, and what its deviations were multiplied with."""
+    """x normalised in sets, and the factor of its deviations."""
     sets, axes = _sets(x, groups)
     if given is None:
         return _standardised(sets, axes, True, eps)

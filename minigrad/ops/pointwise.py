@@ -1,6 +1,6 @@
-"""Elementwise arithmetic, rounding, extremes and comparisons.
+"""Rows of elementwise arithmetic, rounding, extremes and comparisons.
 
-The kernels, and the derivatives that are used most once more in C, are in elementwise.def.
+The kernels are in elementwise.def. The most used derivatives are there too, in C.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from minigrad.ops.composed import with_partials
 from minigrad.ops.table import custom, pointwise, with_numbers, zero
 from minigrad.runtime.native import Array, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 # ---- one input -----------------------------------------------------------------------------------
 
@@ -81,20 +81,20 @@ BITWISE_NOT = zero("bitwise_not", 1, "the complement of every bit of an int64, a
 
 
 def _maximum_partial(a: T, b: T) -> T:
-    """1 where ``a`` wins, 1/2 at a tie, all to a NaN; piecewise constant."""
+    """1 where ``a`` is the maximum or NaN, 1/2 at a tie. The partial is piecewise constant."""
     return 0.5 * ((a > b) * 1.0 + (a >= b)) + (a != a) * (1.0 - 0.5 * (b != b))
 
 
 def _fmax_partial(a: T, b: T) -> T:
-    """1 where ``a`` wins, 1/2 at a tie, nothing to a NaN beside a number; piecewise constant."""
+    """1 where ``a`` is the maximum, 1/2 at a tie, 0 where ``a`` is NaN and ``b`` a number."""
     return 0.5 * ((a > b) * 1.0 + (a >= b)) + (b != b) * (1.0 - 0.5 * (a != a))
 
 
-_LEAST = {lib.MG_FLOAT32: 2.0**-126, lib.MG_FLOAT64: 2.0**-1022}  # of the normal numbers
+_LEAST = {lib.MG_FLOAT32: 2.0**-126, lib.MG_FLOAT64: 2.0**-1022}  # smallest normal numbers
 
 
 def _pow_by_base(a: T, b: T) -> T:
-    """b a^(b - 1)"""
+    """The partial derivative b a^(b - 1) of a^b."""
     return with_partials(
         _pow_partial_value(a.detach(), b.detach(), 1),
         (a, b),
@@ -104,7 +104,7 @@ def _pow_by_base(a: T, b: T) -> T:
 
 
 def _pow_by_base_twice(a: T, b: T) -> T:
-    """b (b - 1) a^(b - 2)"""
+    """The second partial derivative b (b - 1) a^(b - 2) of a^b."""
     return with_partials(
         _pow_partial_value(a.detach(), b.detach(), 2),
         (a, b),
@@ -117,7 +117,7 @@ def _pow_by_base_twice(a: T, b: T) -> T:
 
 
 def _power_less(a: T, b: T, n: int) -> T:
-    """a^(b - n) for a whole n, with derivatives of this form again."""
+    """a^(b - n) for an integer n. Its derivatives have this form again."""
     return with_partials(
         _power_less_value(a.detach(), b.detach(), n),
         (a, b),
@@ -127,11 +127,14 @@ def _power_less(a: T, b: T, n: int) -> T:
 
 
 def _power_less_value(a: T, b: T, n: int) -> T:
-    """The power by the rounded exponent, times that by what rounding lost; even or odd as b is."""
+    """a to the rounded b - n, times a to the rounding error.
+
+    The parity of b gives the sign for negative a.
+    """
     less = b - float(n)
     y = a**less
     back = less + float(n)
-    lost = (b - back) - (float(n) + (less - back))  # exactly (Knuth's two-sum)
+    lost = (b - back) - (float(n) + (less - back))  # the exact rounding error (Knuth's two-sum)
     rounds = (lost != 0.0) & (lost == lost)
     if not rounds.any():
         return y
@@ -139,12 +142,12 @@ def _power_less_value(a: T, b: T, n: int) -> T:
     rounds = rounds & (size != inf)
     moves = (size != 0.0) & (power != 0.0) & (power != inf)
     exact = (power * size**lost).where(moves, power)
-    sign = (-1.0) ** n * b.masked_fill(b == b, -1.0) ** b  # of (-1)^(b - n); NaN for no integer
+    sign = (-1.0) ** n * b.masked_fill(b == b, -1.0) ** b  # (-1)^(b - n); NaN if b is no integer
     return (exact * sign).where(a < 0.0, exact).where(rounds, y)
 
 
 def _pow_partial_value(a: T, b: T, n: int) -> T:
-    """b a^(b - 1) or b (b - 1) a^(b - 2), by halves of the power where that leaves the range."""
+    """b a^(b - 1) or b (b - 1) a^(b - 2), from square roots of the power where that overflows."""
     power = _power_less_value(a, b, n)
     y = b.scale(power if n == 1 else (b - 1.0).scale(power))
     size = power.abs()
@@ -157,7 +160,7 @@ def _pow_partial_value(a: T, b: T, n: int) -> T:
 
 
 def _pow_by_exponent(a: T, b: T, y: T) -> T:
-    """a^b log(a); its own derivatives take the power anew, since y may be overwritten by then."""
+    """a^b log(a). Its derivatives compute the power again, since y may be overwritten by then."""
     return with_partials(
         _times_log(y.detach(), a.detach(), b.detach()),
         (a, b),
@@ -167,18 +170,18 @@ def _pow_by_exponent(a: T, b: T, y: T) -> T:
 
 
 def _times_log(y: T, a: T, b: T) -> T:
-    """y log(a): NaN for negative a, 0 for a power of 0 that is 0 and, one-sided, for 0^0."""
+    """y log(a): NaN for negative a; 0 where a is 0 and y is 0; for 0^0 the one-sided limit 0."""
     counts = 1.0 - (a == 0.0) * (b == 0.0)
     return counts.scale(y.xlogy(a.masked_fill(a < 0.0, nan)))
 
 
 def _whole_quotient(a: T, b: T, y: T) -> T:
-    """a / b as the integer it is without the remainder y: a / b itself may round up to the next."""
+    """The integer (a - y) / b, where y is the remainder. a / b itself may round up to the next."""
     return (a / b - y / b).round()
 
 
 def _leg(a: T, b: T) -> T:
-    """a / hypot(a, b), and 0 at the origin; in its derivatives nothing cancels."""
+    """a / hypot(a, b), and 0 at the origin. Its derivatives do not cancel."""
 
     def over(x: T, h: T) -> T:
         return (h != 0.0).scale(x / h)
@@ -192,7 +195,7 @@ def _leg(a: T, b: T) -> T:
 
 
 def _angle_partial(a: T, b: T) -> T:
-    """b / (a^2 + b^2), in units of the larger; 0 at the origin (least norm) and far out."""
+    """b / (a^2 + b^2), scaled by the larger; 0 at the origin (least norm) and at infinity."""
     size = a.abs().fmax(b.abs()).detach()
     none = ((a == 0.0) & (b == 0.0)) | (size == inf)
     size = size.masked_fill(none, 1.0)
@@ -360,7 +363,10 @@ BITWISE_RIGHT_SHIFT = zero(
 
 
 def _where_takes(condition: Array, a: Array, b: Array) -> bool:
-    """Whether values are moved as they are: two storage dtypes have none that holds both."""
+    """True if the kernel can move values without a cast.
+
+    Two storage dtypes may have no common dtype.
+    """
     storage = min(condition.dtype, a.dtype, b.dtype) < lib.MG_BOOL
     return not storage or (condition.dtype >= lib.MG_BOOL and a.dtype == b.dtype)
 
@@ -376,9 +382,10 @@ WHERE = custom(
 )
 
 
-# Where x is what came out, it gets the gradient, at a bound too (it is inclusive: a parameter that
-# was projected onto its bound can still leave it). This is the one place that says so. Where the
-# lower bound is above the result, bounds are crossed: the result is the upper one, whatever x is.
+# x gets the gradient where the result is x, also at a bound. Bounds are inclusive, so a parameter
+# that was projected onto its bound can still leave it. This is the only place with this rule.
+# Bounds are crossed where the lower bound is above the upper: the result is then the upper bound,
+# whatever x is.
 def _clamp_passes(x: T, b: T, y: T) -> T:
     return (x == y) * (b <= y)
 

@@ -1,4 +1,4 @@
-"""Random operations that have a gradient."""
+"""Rows of the random operations that have a gradient."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from minigrad.ops.table import Row, linear
 from minigrad.runtime.native import call, kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 DROP: Row = linear(
     "dropout",

@@ -1,9 +1,9 @@
-"""Recurrent layers over all time steps: Elman, gated recurrent units and LSTM.
+"""Rows of recurrent layers over all time steps: Elman, gated recurrent units and LSTM.
 
 The rows take the projected inputs (T, B, gates * H), the first state and a weight (gates * H, P).
-For some one more operand follows, then `SavedValues` and how many of LSTM's last c are returned. A
-state is h (B, P) and c (B, H) in one row of numbers. The result is the h of all steps, followed by
-these c.
+Some rows take one more operand. Then follow `SavedValues` and the number of LSTM's last c to
+return. A state packs h (B, P) and c (B, H) into one row of numbers. The result is the h of all
+steps, followed by these c.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minigrad.ops.shape import CAT, STACK
 from minigrad.ops.table import Row, custom
 from minigrad.runtime.native import Array, call, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 Shape = tuple[int, ...]
 
 
@@ -30,7 +30,7 @@ def _stacked(parts: list[T]) -> T:
 
 
 def _beside(parts: list[T]) -> T:
-    """Matrices side by side."""
+    """Matrices concatenated along the columns."""
     bounds = [0]
     for x in parts:
         bounds.append(bounds[-1] + x.shape[-1])
@@ -42,7 +42,7 @@ def _in_one_row(parts: list[T]) -> T:
 
 
 def _apart(x: T, *shapes: Shape) -> list[T]:
-    """Tensors of these shapes that lie in one row of numbers."""
+    """Split one row of numbers into tensors of these shapes."""
     found, at = [], 0
     for shape in shapes:
         size = math.prod(shape)
@@ -54,7 +54,7 @@ def _apart(x: T, *shapes: Shape) -> list[T]:
 def _lstm_back(
     g: T, projected: T, state: T, weight: T, projection: T | None, cells: int
 ) -> tuple[T, ...]:
-    """Back through c = f c' + i g and h = o tanh(c), with the gates made again."""
+    """Gradients of c = f c' + i g and h = o tanh(c). The gates are computed again."""
     (steps, batch, wide), out = projected.shape, weight.shape[-1]
     size = wide // 4
     h, c = _apart(state, (batch, out), (batch, size))
@@ -89,7 +89,7 @@ def _lstm_back(
 
 
 def _gru_back(g: T, projected: T, state: T, weight: T, bias: T, cells: int) -> tuple[T, ...]:
-    """Back through h = n + z (h' - n), with the gates made again."""
+    """Gradients of h = n + z (h' - n). The gates are computed again."""
     (steps, batch, _), size = projected.shape, weight.shape[-1]
     (h,) = _apart(state, (batch, size))
     passed = []
@@ -118,7 +118,7 @@ def _gru_back(g: T, projected: T, state: T, weight: T, bias: T, cells: int) -> t
 
 def _elman_back(tanh: bool) -> Callable[..., tuple[T, ...]]:
     def back(g: T, projected: T, state: T, weight: T, _: None, cells: int) -> tuple[T, ...]:
-        """Back through h = f(x + h' W^T), with the h made again."""
+        """Gradients of h = f(x + h' W^T). The h of all steps are computed again."""
         steps, batch, size = projected.shape
         (h,) = _apart(state, (batch, size))
         passed = [h]
@@ -143,7 +143,7 @@ def _elman_back(tanh: bool) -> Callable[..., tuple[T, ...]]:
 def _recurrence(
     name: str, kind: int, back: Callable[..., tuple[T, ...]], doc: str, operands: int = 3
 ) -> Row:
-    """A row for a kind of layer: `back` is the formula for the gradients of all operands."""
+    """A row for one kind of layer. `back` is the formula for the gradients of all operands."""
 
     def forward(projected: Array, state: Array, weight: Array, *rest: Any) -> Array:
         saved, cells = rest[-2:]

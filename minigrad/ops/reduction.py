@@ -1,7 +1,7 @@
-"""Reductions over any set of axes, and log-softmax.
+"""Rows of reductions over any set of axes, and of log-softmax.
 
-``axes`` is a tuple of non-negative axes; ``keep`` says whether they stay with size 1. A gradient
-that arrives without the reduced axes gets them back through ``keep_dims`` before it is broadcast.
+``axes`` is a tuple of non-negative axes. ``keep`` says whether they stay with size 1. An upstream
+gradient without the reduced axes gets them back by ``keep_dims``, and is then broadcast.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from minigrad.ops.shape import EMBED
 from minigrad.ops.table import Row, custom, linear, zero
 from minigrad.runtime.native import Array, call, kernels, lib
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 Axes = tuple[int, ...]
 
 
 def keep_dims(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
-    """``shape`` with 1 in place of the reduced axes."""
+    """``shape`` with 1 for each reduced axis."""
     return tuple(1 if d in axes else n for d, n in enumerate(shape))
 
 
@@ -38,7 +38,7 @@ def _sizes(shape: tuple[int, ...]) -> int:
 
 
 def _spread(g: T, shape: tuple[int, ...], axes: Axes) -> T:
-    """The gradient of a reduction, seen at every element that was reduced."""
+    """The upstream gradient of a reduction, broadcast to the input's shape."""
     return g.reshape(keep_dims(shape, axes)).expand(shape)
 
 
@@ -71,7 +71,7 @@ MEAN = linear(
 
 
 def _extremum_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """Shared evenly among the elements that equal the extremum; among the NaN if that is NaN."""
+    """The gradient, shared evenly among elements that equal the extremum, or among NaN elements."""
     kept = keep_dims(shape, axes)
     y = y.detach().reshape(kept)
     x = x.detach()
@@ -94,7 +94,7 @@ AMIN = _extremum("amin", kernels.amin, "the minimum over the axes; ties share th
 
 
 def _tied_vjp(g: T, a: T, b: T) -> T:
-    """Each value in ``b`` has the same share of g, which those in ``a`` that equal it share."""
+    """Each value in ``b`` gets an equal part of g, shared by the equal elements of ``a``."""
     axes = tuple(range(len(a.shape)))
     shares = [
         _extremum_vjp(g * (1.0 / b.size), a, b[i], a.shape, axes, False) for i in range(b.size)
@@ -134,7 +134,7 @@ TIED = custom(
 
 
 def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
-    """The partial is the product of all others, without dividing: prod ends cumprod."""
+    """g times the product of all other elements, without division: prod is the end of cumprod."""
     if not x.size:
         return x
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
@@ -149,7 +149,8 @@ def _prod_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes, keep: bool) -> T:
 
 
 def _prod_fused(g: Array, x: Array, shape: tuple[int, ...], axes: Axes, keep: bool) -> Array:
-    if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):  # neighbours: lines as they lie
+    # adjacent axes: lines in memory order
+    if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):
         first = axes[0] if axes else 0
         lines = _sizes(shape[:first]), _count(shape, axes), _sizes(shape[first + len(axes) :])
         rows = call(kernels.reshape, x, lines)
@@ -173,13 +174,13 @@ PROD = custom(
 
 
 def _degrees(shape: tuple[int, ...], axes: Axes, correction: float) -> float:
-    """Factor 1 / n of the variance's sum of squares; inf for nothing."""
+    """The factor 1 / (n - correction) of the variance's sum of squares; inf if n <= correction."""
     degrees = _count(shape, axes) - correction
     return 1.0 / degrees if degrees > 0 else inf
 
 
 def part_of_root(x: T, y: T) -> T:
-    """x / y for a root y of x's size, and 0 where that is 0; it is near 1, as 1 / y need not be."""
+    """x / y for a root y as large as x, and 0 where y is 0. Unlike 1 / y, x / y stays in range."""
     zero = y == 0.0
     return x.masked_fill(zero, 0.0) / y.masked_fill(zero, 1.0)
 
@@ -193,7 +194,7 @@ UNITS = zero(
 
 
 def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[T, T]:
-    """x and its root y, with the axes kept; in other units where y may have lost digits."""
+    """x and its root y with the axes kept, both rescaled where y may have lost digits."""
     y = y.reshape(kept)
     if call(kernels.roots_extreme, y._h):
         x = x * y.detach().apply_row(UNITS, False)
@@ -202,7 +203,7 @@ def _in_units(x: T, y: T, kept: tuple[int, ...], row: Any, *args: Any) -> tuple[
 
 
 def deviations(x: T, axes: Axes) -> T:
-    """x - mean(x), from sums of what x is beside the first of its line, which do not overflow."""
+    """x - mean(x), from sums of x less its line's first element, which do not overflow."""
     first = x.detach()
     for axis in axes:
         first = first.narrow(axis, 0, min(1, x.shape[axis]))
@@ -217,7 +218,7 @@ def _spread_vjp(
 
 
 def _limit_vjp(g: T, x: T, shape: tuple[int, ...], axes: Axes) -> T:
-    """Where nothing is divided by 0: infinite but at the mean, and NaN where all are equal."""
+    """The gradient of a variance with divisor 0: infinite except at the mean, NaN for equal x."""
     g = g.reshape(keep_dims(shape, axes))
     apart = product(g.scale(inf), deviations(x, axes))
     alone = x.detach().var(axes, correction=0, keepdim=True) == 0.0
@@ -278,11 +279,12 @@ NORM: Row = custom(
 )
 
 
-_NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}  # as csrc/kernels/reduce/backward.inc.c
+# the same limits as in csrc/kernels/reduce/backward.inc.c
+_NEAR = {lib.MG_FLOAT32: 2.0**96, lib.MG_FLOAT64: 2.0**960}
 
 
 def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:
-    """Where powers leave the range, a second time in units of a power of two for each line."""
+    """The p-norm. Lines whose powers overflow are computed again, scaled by a power of two."""
 
     def of(op: int, a: Array, b: Array | float) -> Array:
         return call(op, a, call(kernels.python_float, b) if isinstance(b, float) else b)
@@ -297,7 +299,7 @@ def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:
         return made
     careful, top = size, call(kernels.amax if p > 0.0 else kernels.amin, size, axes, True)
     steps = []
-    for _ in range(2):  # from a subnormal number to 1 takes two
+    for _ in range(2):  # from a subnormal number to 1 takes two steps
         steps.append(call(kernels.scale_units, top, True))
         careful, top = of(MUL.id, careful, steps[-1]), of(MUL.id, top, steps[-1])
     careful = of(POW.id, call(kernels.sum, of(POW.id, careful, p), axes, keep), 1.0 / p)
@@ -309,7 +311,7 @@ def _p_norm(x: Array, axes: Axes, keep: bool, p: float) -> Array:
 
 
 def _p_norm_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bool, p: float) -> T:
-    """sign(x) (|x| / y)^(p - 1), and 0 for an element and a vector of 0."""
+    """g sign(x) (|x| / y)^(p - 1), and 0 where an element or the norm is 0."""
     kept = keep_dims(shape, axes)
     x, y = _in_units(x, y, kept, P_NORM, axes, True, p)
     none = (x == 0.0) | (y == 0.0)
@@ -348,7 +350,10 @@ SOFTMAX = custom(
 
 
 def _log_softmax_vjp(g: T, y: T, axis: int) -> T:
-    """g - exp(y) * sum(g); a factor of 0 makes it 0 whatever the other is."""
+    """g - exp(y) * sum(g).
+
+    The product is 0 where one factor is 0, even if the other is infinite.
+    """
     return g - product(g.sum((axis,), True), y.exp())
 
 

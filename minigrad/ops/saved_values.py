@@ -1,4 +1,4 @@
-"""Values that a forward saves for its backward beside the three arrays of a node."""
+"""Values that a forward saves for its backward in addition to the three arrays of a node."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from minigrad.runtime.native import Array, save, saved_handle
 
 __all__ = ["SavedValues"]
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 class SavedValues:
-    """An operand of a row, or none, and what its kernel made: an argument of the row.
+    """Argument of a row: an operand, or None, and the arrays that the kernel saved.
 
-    ``tensor`` makes a tensor of the saved operand, with the place on the tape that it had.
+    ``tensor`` makes a tensor of the saved operand, with its edge at the time of saving.
     """
 
     __slots__ = ("_made", "_saved", "_tensor", "_unsaved")
@@ -23,7 +23,8 @@ class SavedValues:
     _saved: Any
 
     def __init__(self, operand: T | None, tensor: Callable[[Array], T]) -> None:
-        self._unsaved = None if operand is None else operand._h  # until the forward has saved it
+        # the operand until the forward saves it
+        self._unsaved = None if operand is None else operand._h
         self._tensor = tensor
 
     def take(self) -> Array | None:
@@ -32,16 +33,19 @@ class SavedValues:
         return operand
 
     def save(self, operand: Array | None, *made: Array) -> None:
-        """Save both, by the forward."""
+        """Save the operand and the kernel's arrays. The forward calls this."""
         self._saved, self._made = save(operand, *made), len(made)
 
     def handles(self, op: str) -> tuple[Array | None, ...]:
-        """The operand or None, and what was made; RuntimeError if one was overwritten."""
+        """The operand or None, and the kernel's arrays.
+
+        Raises RuntimeError if one was overwritten.
+        """
         made = [saved_handle(self._saved, i, op) for i in range(1, self._made + 1)]
         return self._operand(op), *made
 
     def operand(self, op: str) -> T | None:
-        """The operand for a formula; RuntimeError if it was overwritten."""
+        """The operand as a tensor for a formula. Raises RuntimeError if it was overwritten."""
         handle = self._operand(op)
         return None if handle is None else self._tensor(handle)
 

@@ -1,4 +1,4 @@
-"""Scans along an axis, and sorting."""
+"""Rows of scans along an axis, and of sorting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minigrad.ops.table import Row, custom, linear, zero
 from minigrad.runtime.dtypes import float32, float64
 from minigrad.runtime.native import Array, call, kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 CUMSUM = linear(
     "cumsum",
@@ -23,15 +23,16 @@ CUMSUM = linear(
 
 
 def recurred_back(steps: T, g: T, axis: int) -> T:
-    """r[i] = g[i] + steps[i] * r[i + 1] from the last element back; one step less than elements."""
+    """r[i] = g[i] + steps[i] * r[i + 1] from the last element on. ``steps`` is shorter by one."""
     if not g.size:
         return g
-    factors = g.narrow(axis, 0, 1).detach().cat_with(steps.flip(axis), axis)  # the first: not used
+    # the first factor is not used
+    factors = g.narrow(axis, 0, 1).detach().cat_with(steps.flip(axis), axis)
     return factors.apply_row(RECURRENCE, axis, beside=(g.flip(axis),)).flip(axis)
 
 
 def _by_factor(g: T, a: T, y: T, axis: int) -> T:
-    """y[i] = b[i] + a[i] * y[i - 1]: what y[i] weighs in all that follows, times y[i - 1]."""
+    """For y[i] = b[i] + a[i] * y[i - 1]: the total gradient of y[i], times y[i - 1]."""
     if not g.size:
         return g
     n = g.shape[axis]
@@ -56,7 +57,7 @@ def _tail(x: T, axis: int) -> T:
 
 
 def cumprod_vjp(g: T, x: T, y: T, axis: int) -> T:
-    """The product of all before x[i] times r[i] = g[i] + x[i + 1] * r[i + 1]; nothing is divided.
+    """The product of all before x[i] times r[i] = g[i] + x[i + 1] * r[i + 1], without division.
 
     Blelloch, "Prefix sums and their applications", 1990, section 1.4, for the recurrence.
     """
@@ -77,9 +78,9 @@ SHIFTED: Row = linear(
 
 
 def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
-    """The gradient of the last of the products, which g has in its place, zeros before it.
+    """The gradient of the last product. g has its gradient in the last place, zeros before.
 
-    Where products of neighbours leave the range, each x is first divided by a power of two.
+    If products of neighbours overflow, each x is first divided by a power of two.
     """
     if not call(kernels.product_overflows, x._h, axis):
         return cumprod_vjp(g, x, x.apply_row(CUMPROD, axis), axis)
@@ -89,7 +90,7 @@ def last_cumprod_vjp(g: T, x: T, axis: int) -> T:
 
 
 def _cumprod_formula(g: T, x: T, y: T, axis: int) -> T:
-    """In doubles where products of neighbours leave the range of floats."""
+    """The gradient of cumprod, in float64 if products of neighbours overflow in float32."""
     if x.dtype is not float32 or not call(kernels.product_overflows, x._h, axis):
         return cumprod_vjp(g, x, y, axis)
     wide = x.to(float64)
@@ -106,16 +107,16 @@ CUMPROD: Row = custom(
 
 
 def share_of(x: T, y: T) -> T:
-    """exp(x - y), the share of x in y; with an infinite y, 1 for +inf and 0 for all else."""
+    """exp(x - y), the share of x in y. For an infinite y it is 1 if x is +inf, else 0."""
     infinite = (x == y) & ((y - y) != 0.0)
     share = (x - y).masked_fill(infinite, 0.0).exp()
     return share.masked_fill(infinite & (y < 0.0), 0.0)
 
 
 def _logcumsumexp_vjp(g: T, x: T, y: T, axis: int) -> T:
-    """exp(x[i]) times the sum over k >= i of g[k] * exp(-y[k]), without forming either factor.
+    """exp(x[i]) times the sum over k >= i of g[k] * exp(-y[k]), computed without either factor.
 
-    With r[i] = g[i] + exp(y[i] - y[i + 1]) * r[i + 1] it is exp(x[i] - y[i]) * r[i], and no
+    With r[i] = g[i] + exp(y[i] - y[i + 1]) * r[i + 1] the gradient is exp(x[i] - y[i]) * r[i]. No
     exponent is positive.
     """
     if not g.size:
@@ -132,7 +133,7 @@ LOGCUMSUMEXP = custom(
     doc="the logarithm of the running sum of exponentials, without overflow",
 )
 
-# Where running extrema are: the values, and the gradient, follow these places.
+# Rows for the positions of running extrema. Values and gradients follow from these positions.
 CUMMAX = zero("cummax", 1, "where the maximum so far is", forward=kernels.cummax)
 CUMMIN = zero("cummin", 1, "where the minimum so far is", forward=kernels.cummin)
 ARGSORT = zero(

@@ -1,4 +1,4 @@
-"""Changes of shape, layout and dtype, all linear: views where possible, else copies."""
+"""Rows that change shape, layout or dtype. All are linear, and views where possible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CAST = linear(
 
 
 def _joined(kernel: Any) -> Any:
-    """The forward of a row of any number of arrays, an axis, and what only its gradient needs."""
+    """The forward of a row with any number of arrays, an axis, and arguments for the gradient."""
 
     def forward(*parts_axis_more: Any) -> Array:
         *parts, axis, _ = parts_axis_more
@@ -95,7 +95,7 @@ def _filled(like: Array, to: Shape, value: float | int | bool) -> Array:
 
 
 def _put(x: Array, value: Array, start: Shape, step: Shape, count: Shape) -> Array:
-    """x itself, with a slice of it written."""
+    """x itself, after ``value`` was written into one slice."""
     call(kernels.write, _slice(x, start, step, count), value)
     return x
 
@@ -168,7 +168,7 @@ DIAG_EMBED: Row = linear(
 )
 
 
-# Parts of an axis: the start, step and count of each, one after the other.
+# Parts of an axis. The arguments are the start, step and count of each part in turn.
 SPANS: Row = linear(
     "spans",
     kernels.spans,
@@ -269,5 +269,5 @@ TRIANGLE: Row = linear(
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
-    """The row on a tensor; the tensor knows how."""
+    """Apply a row to a tensor by the tensor's method."""
     return x.apply_row(row, *args)

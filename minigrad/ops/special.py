@@ -1,4 +1,4 @@
-"""Activations and special functions of one or two inputs. The kernels are in elementwise.def."""
+"""Rows of activations and special functions of one or two inputs. Kernels: elementwise.def."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minigrad.ops.derivatives import (
 from minigrad.ops.table import pointwise, with_numbers
 from minigrad.runtime.native import kernels
 
-T = Any  # a Tensor; this layer stands below it
+T = Any  # a Tensor, whose class this layer may not import
 
 
 def _leaky_partial(a: T, b: T) -> T:
@@ -82,7 +82,7 @@ HARDTANH = with_numbers(
 
 
 def _elu_partial(x: T, height: float, width: float, slope: float) -> T:
-    # At 0 the derivative is that from below, and the second is 0: x is there on a straight line.
+    # At 0 the derivative is the one from below. The second derivative is 0, as on a straight line.
     curve = (x.clamp(max=0.0) / width).exp() * (height / width)
     return curve.where(x < 0.0, height / width).where(x <= 0.0, slope)
 
@@ -129,7 +129,7 @@ LOGSIGMOID = pointwise(
 
 
 def _silu_partial(x: T) -> T:
-    t = x.clamp(-800.0, 800.0)  # beyond, the slope is 0 or 1; infinite factors do not arise
+    t = x.clamp(-800.0, 800.0)  # beyond, the derivative is 0 or 1; no factor becomes infinite
     y = t.sigmoid()
     return y + t * y * (-t).sigmoid()
 
@@ -149,7 +149,7 @@ def _normal_density(x: T) -> T:
 
 
 def _gelu_partial(x: T) -> T:
-    t = x.clamp(-40.0, 40.0)  # beyond, the slope is 0 or 1
+    t = x.clamp(-40.0, 40.0)  # beyond, the derivative is 0 or 1
     return t.apply_row(NDTR) + t * _normal_density(t)
 
 
@@ -251,14 +251,14 @@ ENTR = pointwise(
 
 
 def _ratio(a: T, b: T) -> T:
-    """a / b, and 0 where a is 0 whatever b is; its derivative by a is 1 / b there, too."""
+    """a / b, and 0 where a is 0, whatever b is. The derivative by a is 1 / b there too."""
     hole = (a == 0.0) & ((b == 0.0) | (b != b))
     return a.scale(1.0 / b).where(hole, a / b)
 
 
 XLOGY = pointwise(
     "xlogy",
-    # at (0, 0) the function is 0 and so is its slope, not log 0
+    # at (0, 0) the function and its derivative are 0, not log 0
     lambda a, b: (1.0 - (a == 0.0) * (b <= 0.0)).scale(b.log()),
     lambda a, b: _ratio(a, b),
     domain=[(0.1, 3), (0.1, 3)],
@@ -269,7 +269,7 @@ XLOGY = pointwise(
 
 
 def _over_one_plus(a: T, b: T) -> T:
-    """a / (1 + b), and 0 where a is 0 whatever b is."""
+    """a / (1 + b), and 0 where a is 0, whatever b is."""
     value = a.detach().scale(1.0 / (1.0 + b.detach()))
     return with_partials(
         value,

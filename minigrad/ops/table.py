@@ -1,20 +1,22 @@
-"""The op table: one row per operation, grouped into families that each state only what differs.
+"""The op table: classes and constructors of rows, one row per operation, grouped into families.
 
-A derivative is a plain function, and its parameter names say what it needs. ``x`` (or ``a``, ``b``)
-is an input and ``y`` the output, which the tape then saves. ``shape`` is the first input's shape;
-all other names are the operation's own arguments, in order. The memory an operation costs is
-therefore visible in its formula. A parameter with a default is for the kernel alone, which can do
-without it. Formulas are written in tensor operations and are therefore differentiable themselves.
+A row states its derivatives as plain functions, whose parameter names say what they need. ``x`` (or
+``a``, ``b``) is an input and ``y`` the output, which the tape then saves. ``shape`` is the first
+input's shape. All other names are the operation's own arguments, in order.
+
+A formula therefore shows which memory its operation keeps. A parameter with a default serves the
+kernel alone, and the formula does without it. Formulas use tensor operations, so they can be
+differentiated again.
 
 ==============  ===========================================================================
-pointwise       one partial derivative per input; the upstream gradient is multiplied on by
-                the driver, where an exactly zero gradient stays zero
-linear          its transpose, a function of the upstream gradient
+pointwise       one partial derivative per input; shared loops multiply by the upstream
+                gradient, and an exactly zero gradient stays zero
+linear          the transpose, a function of the upstream gradient
 bilinear        two transposes
 custom          a vector-Jacobian product per input
-variadic        one function for all of any number of inputs: of g and the input's position
+variadic        one function of g and the input's position, for any number of inputs
 zero            nothing: the derivative is zero everywhere
-composition     nothing: a formula in tensor operations, elementwise, that differentiates itself
+composition     nothing: the elementwise formula is made of operations with derivatives
 ==============  ===========================================================================
 """
 
@@ -40,11 +42,12 @@ __all__ = [
 
 Formula = Callable[..., Any]
 Interval = tuple[float, float]
-Forward = Callable[..., Array] | int  # a function of arrays and arguments, or a kernel's number
+# a function of arrays and arguments, or the number of a kernel
+Forward = Callable[..., Array] | int
 
 TABLE: dict[str, Row] = {}
 
-# The names of saved arrays, and their places; a pointwise row with one input keeps y in place 1.
+# Places of the saved arrays, by name. A pointwise row with one input saves y in place 1.
 PLACES = {"x": 0, "a": 0, "c": 0, "b": 1, "y": 2, "queries": 0, "keys": 1, "values": 2}
 PLACES |= {"projected": 0, "state": 1, "weight": 2}
 
@@ -53,12 +56,15 @@ Rule = Callable[..., Any]  # (node, g) -> a gradient per input
 
 
 def _function(kernel: Any) -> Any:
-    """The function that runs a kernel given by its number; anything else as it is."""
+    """The function that calls a kernel given by its number.
+
+    Functions and None are returned as is.
+    """
     return function_of(kernel) if isinstance(kernel, int) else kernel
 
 
 class Row:
-    """One operation: what it computes, how it is differentiated and what its tests need."""
+    """One operation: its forward, its derivatives and what its tests need."""
 
     __slots__ = (
         "accuracy",
@@ -118,40 +124,43 @@ class Row:
         self.family = family
         self.arity = arity
         self.doc = doc
-        self.id = op_id  # of the C kernel, for pointwise rows
-        # The number of the kernel that the row is one call of, and that of the kernel for the
-        # gradients of its inputs; -1 for none.
+        self.id = op_id  # number of the elementwise kernel, for pointwise rows
+        # Numbers of kernels, or -1: the kernel that is the whole forward, and the kernel for the
+        # gradients of the inputs.
         self.kernel = forward if isinstance(forward, int) else op_id
         self.vjp_kernel = vjp_kernel
-        # Whether the kernel takes the arrays of the inputs, and nothing else.
+        # True if the forward takes the input arrays and no other arguments.
         letters = signatures[self.kernel][:-2] if self.kernel >= 0 else "?"
         alone = set(letters) <= {"a", "m"} or takes is not None
         self.alone = alone and not letters[arity:].strip("m")
-        self.fits = fits  # the number of a question, whether the kernel takes some arrays
+        # number of a kernel that says whether the forward takes given arrays, or -1
+        self.fits = fits
         self.forward = _function(self.kernel if forward is None and op_id >= 0 else forward)
-        self.formula = formula  # on tensors, for a composition
-        self.run: Callable[..., Any] | None = None  # on tensors, for the tape to find it again
+        self.formula = formula  # function of tensors, for a composition
+        self.run: Callable[..., Any] | None = None  # the function on tensors, kept by the tape
         self.derivatives = tuple(derivatives)
         self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
-        self.together = _function(together)  # one kernel for the gradients of all inputs
-        self.joint = joint  # one formula for them, where all are wanted
-        self.domain = tuple(domain)  # an interval per input on which it is smooth
-        # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
-        # plain baseline twice that. 0 stands for the correctly rounded result.
+        self.together = _function(together)  # one kernel for the gradients of all inputs, or None
+        self.joint = joint  # one formula for the gradients of all inputs, used if all need one
+        self.domain = tuple(domain)  # an interval per input on which the operation is smooth
+        # The largest error in ULP, in float32 and float64, with fused multiply-add. The baseline
+        # without it may have twice this error. 0 means correctly rounded.
         self.accuracy = accuracy if isinstance(accuracy, tuple) else (accuracy, accuracy)
-        self.view = view  # whether the result may share its input's memory
-        self.special = tuple(special)  # rows of (inputs..., output) that hold exactly
-        self.takes = takes  # whether its kernel takes these arrays; None: any
+        self.view = view  # True if the result may share the input's memory
+        self.special = tuple(special)  # exact values: rows of (inputs..., output)
+        # function that says whether the kernel takes given arrays; None: any arrays
+        self.takes = takes
         self.rules = None
-        self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # what find_sources has found
-        # For each derivative, the names it takes beside the upstream gradient.
+        self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # cache of find_sources
+        # For each derivative, its parameter names after the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
         self.wants_shape = any("shape" in names for names in self.needs)
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
 
-    # Found by the first backward, see tape.vjp: two rules (node, g) -> a gradient per input, the
-    # second with a graph; and where the arrays that each derivative needs lie among the saved ones.
+    # Set by the first backward, see tape.vjp. ``rules`` are two functions (node, g) -> a gradient
+    # per input; the second leaves a graph. ``places`` says for each derivative which saved arrays
+    # it needs.
     rules: tuple[Rule, Rule] | None
     places: tuple[tuple[int, ...], ...]
 
@@ -166,7 +175,7 @@ class Row:
         return f"<op {self.name}>"
 
     def saves(self, needs_grad: Sequence[bool]) -> tuple[str, ...]:
-        """The names of the arrays to save for gradients of the inputs marked in ``needs_grad``."""
+        """The names of the arrays to save if the inputs marked in ``needs_grad`` need gradients."""
         if self.family == "variadic" or not any(self.needs):
             return ()
         pairs = zip(self.needs, needs_grad, strict=True)
@@ -179,10 +188,10 @@ class Row:
         return 1 if result_of_unary else PLACES[name]
 
     def find_sources(self, needs_grad: tuple[bool, ...]) -> tuple[int, ...]:
-        """Where the three saved arrays lie in (arrays of the inputs, the result, None).
+        """The positions of the three saved arrays in (arrays of the inputs, the result, None).
 
-        ``needs_grad`` says which inputs need a gradient. The result is empty where nothing is
-        saved; it is kept as ``sources[needs_grad]``.
+        ``needs_grad`` says which inputs need a gradient. The result is empty if nothing is saved.
+        It is cached as ``sources[needs_grad]``.
         """
         names = self.saves(needs_grad)
         found = [-1, -1, -1] if names else []
@@ -203,10 +212,10 @@ def pointwise(
     special: Sequence[tuple[float, ...]] = (),
     accuracy: float | tuple[float, float] = 0,
 ) -> Row:
-    """A row for a C kernel of this name; ``d`` holds a partial derivative per input.
+    """A row for the elementwise C kernel of this name. ``d`` has a partial derivative per input.
 
-    A partial that is a constant is given as that number. ``accuracy`` is the largest error in ULP,
-    or one for float32 and one for float64.
+    A constant partial is given as a number. ``accuracy`` is the largest error in ULP: one number,
+    or a pair for float32 and float64.
     """
     return Row(
         name,
@@ -229,9 +238,9 @@ def linear(
     fused: Forward | None = None,
     view: bool = False,
 ) -> Row:
-    """A row for an operation that is linear in its one input, perhaps with a faster transpose.
+    """A row for a linear operation with one input. ``fused`` may be a faster transpose.
 
-    ``view`` says that the result may share the input's memory.
+    ``view`` is True if the result may share the input's memory.
     """
     return Row(
         name,
@@ -280,12 +289,12 @@ def custom(
     fits: int = -1,
     takes: Callable[..., bool] | None = None,
 ) -> Row:
-    """A row with a vector-Jacobian product per input, and perhaps a faster kernel for it.
+    """A row with a VJP per input. ``fused`` may have a faster kernel for each.
 
-    ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
-    formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
-    :func:`bilinear`. Whether the kernel takes some arrays is said by ``takes``, or by a kernel
-    with the number ``fits``.
+    ``together`` is one kernel for the gradients of all inputs. All derivatives then save the same
+    arrays. ``joint`` is a formula for all inputs, used if all need a gradient. It takes the
+    parameters of the first derivative. ``vjp_kernel`` is as in :func:`bilinear`. ``takes``, or a
+    kernel with the number ``fits``, says whether the forward takes given arrays.
     """
     return Row(
         name,
@@ -306,8 +315,10 @@ def custom(
 def with_numbers(
     name: str, kernel: int, vjp: int, d: Formula, doc: str, taken: int | None = None
 ) -> Row:
-    """A row with one input and numbers, by a kernel that takes lists of both; that of its
-    derivative takes only so many of the numbers.
+    """A row with one input and numbers as arguments.
+
+    The kernel takes a list of arrays and a list of numbers. The kernel of the derivative takes only
+    the first ``taken`` numbers.
     """
     return custom(
         name,
@@ -319,12 +330,12 @@ def with_numbers(
 
 
 def variadic(name: str, forward: Forward, d: Formula, doc: str) -> Row:
-    """A row with any number of inputs; ``d(g, i, *args)`` is the gradient of the i-th."""
+    """A row with any number of inputs. ``d(g, i, *args)`` is the gradient of the i-th input."""
     return Row(name, "variadic", -1, doc, forward=forward, derivatives=(d,))
 
 
 def zero(name: str, arity: int, doc: str, *, forward: Forward | None = None) -> Row:
-    """A row whose derivative is zero wherever it exists; its result never requires a gradient."""
+    """A row whose derivative is zero wherever it exists. Its result never requires a gradient."""
     return Row(name, "zero", arity, doc, op_id=_ids.get(name, -1), forward=forward)
 
 
@@ -337,7 +348,10 @@ def composition(
     special: Sequence[tuple[float, ...]] = (),
     accuracy: float | tuple[float, float] = 0,
 ) -> Row:
-    """A row for an elementwise operation that is made of others; it has no kernel of its own."""
+    """A row for an elementwise operation that is a formula of other operations.
+
+    The row has no kernel.
+    """
     arity = formula.__code__.co_argcount
     return Row(
         name,

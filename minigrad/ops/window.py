@@ -1,9 +1,9 @@
-"""Sliding windows and pooling windows on the last axes, for pooling and convolution.
+"""Rows of sliding windows and pooling windows on the last axes, for pooling and convolution.
 
-The rows are linear but for one, and each other's transposes. ``Windows`` says where windows of one
-size lie. A row shows them all at once as a view. The windows lie on the axes they slide along, and
-their elements on new axes at the end. ``PoolingWindows`` says, axis by axis, where windows of any
-size lie, whose sum or maximum is taken.
+All rows except one are linear, and are transposes of each other. ``Windows`` says where windows of
+equal size lie. A row gives all windows at once as a view. The axes of this view are the positions
+of the windows, then, at the end, the elements of each. ``PoolingWindows`` says, axis by axis, where
+windows of any size lie. Their sums or maxima are taken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 
 
 class Windows(NamedTuple):
-    """Window c of an axis takes the elements c * stride + k * dilation, k < kernel."""
+    """Window c of an axis has the elements c * stride + k * dilation, k < kernel."""
 
     counts: Sizes
     kernel: Sizes
@@ -30,9 +30,9 @@ class Windows(NamedTuple):
 
 
 class PoolingWindows(NamedTuple):
-    """Pooling window i of an axis takes the elements start + j * step, j < size.
+    """Pooling window i of an axis has the elements start + j * step, j < size.
 
-    ``starts`` and ``sizes`` hold those of the first axis, then of the next, as do ``divisors``. The
+    ``starts``, ``sizes`` and ``divisors`` list the values of the first axis, then of the next. The
     sum of a window is divided by the product of its divisors along the axes.
     """
 
@@ -45,12 +45,12 @@ class PoolingWindows(NamedTuple):
 
 @lru_cache(512)
 def _numbers(at: PoolingWindows) -> Sizes:
-    """Pooling windows as kernels take them: see ``op_read_windows`` in csrc."""
+    """The pooling windows as kernels take them: see ``op_read_windows`` in csrc."""
     return (len(at.counts), *at.counts, *at.step, *at.starts, *at.sizes, *at.divisors)
 
 
 def _apply(row: Row, x: Any, *args: Any) -> Any:
-    """The row on a tensor; the tensor knows how."""
+    """Apply a row to a tensor by the tensor's method."""
     return x.apply_row(row, *args)
 
 
@@ -88,7 +88,10 @@ POOL_ARGMAX = zero(
 
 
 def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
-    """g added to the maxima: in x as one line, where plane i starts at i * volume."""
+    """Add g at the positions of the maxima in x.
+
+    Plane i of x, seen as one line, starts at i * volume.
+    """
     axes = len(at.counts)
     lead, volume, boxes = (
         math.prod(x.shape[:-axes]),

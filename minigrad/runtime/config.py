@@ -10,19 +10,22 @@ __all__ = ["get_num_threads", "set_num_threads", "show_config"]
 
 
 def get_num_threads() -> int:
-    """How many threads a large operation may use."""
+    """The number of threads that a large operation may use."""
     return int(lib.mg_get_num_threads())
 
 
 def set_num_threads(n: int) -> None:
-    """Use up to ``n`` threads, 1 to 256. Results are the same bits for any number."""
+    """Let large operations use up to ``n`` threads, 1 to 256.
+
+    Results are the same bits for any number.
+    """
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 256:
         raise ValueError(f"[set_num_threads] {n!r} is not a number of threads from 1 to 256")
     call(kernels.set_num_threads, n)
 
 
 def show_config() -> str:
-    """Version, instruction set, compiler and threads, as text; printed in interactive use.
+    """The version, instruction set, compiler and number of threads as text.
 
     >>> import minigrad as mg
     >>> print(mg.show_config())  # doctest: +ELLIPSIS

@@ -8,9 +8,10 @@ __all__ = ["CPU", "destination", "device", "on_cpu"]
 
 
 class device:  # noqa: N801 - PyTorch's name
-    """The CPU: ``device("cpu")``; any other raises RuntimeError.
+    """The CPU, the only device: ``device("cpu")``. Any other name raises RuntimeError.
 
-    A number may follow, as in "cpu:0" or ``device("cpu", 0)``. A device may stand in a ``with``.
+    An index may follow, as in "cpu:0" or ``device("cpu", 0)``. A device may be used in a ``with``
+    statement.
 
     >>> import minigrad as mg
     >>> where = mg.device("cpu")
@@ -54,7 +55,7 @@ CPU = device("cpu")
 
 
 def on_cpu(where: Any) -> None:
-    """RuntimeError unless this names the CPU, or nothing."""
+    """Raise a RuntimeError unless ``where`` names the CPU or is None."""
     if where is not None and where is not CPU:
         device(where)
 
@@ -63,9 +64,10 @@ _OTHERS = {"cuda", "mps", "xpu", "xla", "hip", "hpu", "mtia", "meta", "ipu", "vu
 
 
 def destination(op: str, given: tuple[Any, ...], where: Any, dtype: Any) -> Any:
-    """The dtype, or None, that the arguments of a ``to`` name, after the device was checked.
+    """Check the device in the arguments of a ``to``, and return the dtype in them, or None.
 
-    PyTorch takes a dtype, a device, a device and a dtype, or a tensor, then two switches.
+    As in PyTorch, the arguments are a dtype, a device, a device and a dtype, or a tensor. Two flags
+    may follow.
     """
     for x in given:
         if isinstance(x, (device, int)) or (isinstance(x, str) and x.split(":")[0] in _OTHERS):

@@ -30,11 +30,11 @@ __all__ = [
 
 
 class DType:
-    """An element type. Compares equal to itself, its name and its NumPy counterpart.
+    """An element type. It equals itself, its name and its NumPy counterpart.
 
-    float32, float64, int64 and bool are computed in. uint8, int8, int16, int32, float16 and
-    bfloat16 are *storage dtypes*. Arrays of them are kept, moved and converted, and arithmetic
-    takes them as ``wide``, int64 or float32.
+    Kernels compute in float32, float64, int64 and bool. uint8, int8, int16, int32, float16 and
+    bfloat16 are *storage dtypes*. Arrays of storage dtypes are kept, moved and converted.
+    Arithmetic casts them to ``wide``, which is int64 or float32.
 
     >>> import minigrad as mg
     >>> mg.float32.itemsize, mg.float32 == "float32", mg.int64.is_floating_point
@@ -49,28 +49,28 @@ class DType:
         self.name = name
         self.code = code
         self.itemsize = itemsize
-        self.kind = kind  # 0 for bool, 1 for integers, 2 for floats: in order of promotion
+        self.kind = kind  # order of promotion: 0 for bool, 1 for integers, 2 for floats
         self.is_floating_point = kind == 2
-        self.is_storage = code < 0  # not computed in
+        self.is_storage = code < 0  # storage dtypes have negative codes
 
     @property
     def wide(self) -> DType:
-        """The dtype that arithmetic computes in: itself, or int64 or float32 for what is stored."""
+        """The dtype that arithmetic computes in. A storage dtype has int64 or float32."""
         return self if self.code >= 0 else int64 if self.kind == 1 else float32
 
     @property
     def byteorder(self) -> str:
-        """NumPy's sign for the order of this machine; for what has one byte, that of no order."""
+        """NumPy's character for the byte order: ``|`` for one byte, else ``=``, this machine's."""
         return "|" if self.itemsize == 1 else "="
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has negative numbers."""
+        """True if the dtype has negative numbers."""
         return self.name not in ("bool", "uint8")
 
     @property
     def is_complex(self) -> bool:
-        """False: there are no complex numbers."""
+        """False: minigrad has no complex dtypes."""
         return False
 
     def __repr__(self) -> str:
@@ -112,15 +112,16 @@ _default = [float32]
 
 
 def default_dtype() -> DType:
-    """The dtype of new floats: float32, unless ``set_default_dtype`` was called."""
+    """The dtype of new floats: float32 unless ``set_default_dtype`` was called."""
     return _default[0]
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Make float32 or float64 the dtype of floats that are made of Python's numbers or of none.
+    """Set the dtype of new floating-point tensors, which is float32 or float64.
 
-    The dtype of arithmetic between tensors stays what it is: integers divided give float32. Raises
-    TypeError for other dtypes.
+    This dtype holds for tensors made from Python numbers, and for functions such as ``zeros`` if no
+    dtype is given. It does not change arithmetic between tensors: integers divided still give
+    float32. Raises TypeError for other dtypes.
 
     >>> import minigrad as mg
     >>> mg.set_default_dtype(mg.float64)
@@ -142,7 +143,7 @@ def get_default_dtype() -> DType:
 def as_dtype(dtype: object) -> DType:
     """The DType for a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's ``float`` is float64, as for NumPy and PyTorch; None is the default dtype. Raises
+    Python's ``float`` means float64, as in NumPy and PyTorch. None means the default dtype. Raises
     TypeError for anything else.
     """
     if isinstance(dtype, DType):
@@ -167,10 +168,10 @@ def as_dtype(dtype: object) -> DType:
 
 
 def promoted_dtype(a: DType, b: DType) -> DType:
-    """The dtype in which values of both are held, by PyTorch's table.
+    """The common dtype of two dtypes, by PyTorch's table.
 
-    The higher kind of bool, integers and floats decides; within it the longer dtype, int16 for
-    uint8 and int8, float32 for the two halves.
+    Floats win over integers, and integers over bool. Within one kind the longer dtype wins: int16
+    for uint8 and int8, float32 for the two halves.
     """
     if a is b or a.kind != b.kind:
         return a if a.kind >= b.kind else b

@@ -1,4 +1,4 @@
-"""Errors of the tape, made in one place for Python and for its accelerator."""
+"""Errors of the tape: functions that make them, for the tape in Python and for the accelerator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["freed_error", "hook_error", "misfit_error", "nested_error", "no_grap
 
 
 def freed_error(node: Any) -> RuntimeError:
-    """The graph was used up by an earlier backward."""
+    """Error: an earlier backward freed the graph."""
     return RuntimeError(
         f"[backward] the graph was freed at {node.op.name!r} by an earlier backward; "
         "call that one with retain_graph=True, or compute the forward again"
@@ -16,7 +16,7 @@ def freed_error(node: Any) -> RuntimeError:
 
 
 def no_graph_error(op: str) -> RuntimeError:
-    """The tensor to start from has no graph."""
+    """Error: backward was called on a tensor without a graph."""
     return RuntimeError(
         f"[{op}] this tensor does not require grad and has no graph: none of what it was "
         "computed from had requires_grad=True, or it was computed under no_grad()"
@@ -24,7 +24,7 @@ def no_graph_error(op: str) -> RuntimeError:
 
 
 def nested_error() -> RecursionError:
-    """Too many backward passes run inside one another."""
+    """Error: backward passes are nested too deeply."""
     return RecursionError(
         "[backward] 1000 backwards run inside one another: a Function's backward, or a hook, that "
         "calls backward must not do so without end"
@@ -32,7 +32,7 @@ def nested_error() -> RecursionError:
 
 
 def misfit_error(x: Any, g: Any) -> Exception:
-    """``g`` cannot be assigned to the ``grad`` of ``x``."""
+    """Error: ``g`` cannot be assigned to the ``grad`` of ``x``."""
     if not hasattr(type(g), "_edge"):
         return TypeError(f"[grad] expected a Tensor or None, not {type(g).__name__}")
     if g is x:
@@ -46,7 +46,7 @@ def misfit_error(x: Any, g: Any) -> Exception:
 
 
 def hook_error(name: str, returned: Any, g: Any) -> Exception:
-    """A hook returned what cannot take the place of the gradient ``g``."""
+    """Error: a hook returned a value that cannot replace the gradient ``g``."""
     if not isinstance(returned, type(g)):
         return TypeError(
             f"[{name}] a hook returned {type(returned).__name__}, not a Tensor or None"

@@ -1,7 +1,8 @@
-"""Lazy import of NumPy, which is loaded when something of it is first used.
+"""Lazy import of NumPy: loaded at the first use of one of its names.
 
-``from minigrad.runtime.lazy_numpy import np`` stands in place of ``import numpy as np``. Programs
-of lists and numbers never load NumPy. Modules that are of no use without NumPy import it directly.
+Modules write ``from minigrad.runtime.lazy_numpy import np`` in place of ``import numpy as np``.
+Programs that only use lists and numbers never load NumPy. Modules that always need NumPy import it
+directly.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ else:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):  # which are asked of every module, by whoever looks through them
+    if name.startswith("_"):  # tools that inspect all modules ask for these names
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import numpy
 
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Kinds(dict[str, Any]):
-    """NumPy's classes by their names; of each (), as long as nobody has loaded NumPy."""
+    """NumPy's classes as attributes; each is the empty tuple until NumPy is loaded."""
 
     def __missing__(self, name: str) -> Any:
         found = getattr(modules.get("numpy"), name, ())
@@ -40,5 +41,5 @@ _kinds = _Kinds()
 
 
 def is_numpys(kind: str, x: Any) -> bool:
-    """``isinstance(x, numpy.<kind>)``, which nothing can be before NumPy is loaded."""
+    """``isinstance(x, numpy.<kind>)`` without loading NumPy; False before NumPy is loaded."""
     return isinstance(x, _kinds[kind])

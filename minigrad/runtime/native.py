@@ -1,10 +1,11 @@
-"""Interface to the C core: instruction set, arrays, calls of kernels and their errors.
+"""Interface to the C core: instruction set, arrays, calls of kernels, and errors.
 
-The instruction set is chosen at import. :func:`call` runs a kernel, by the number that it has in
+The instruction set is chosen at import. :func:`call` runs a kernel by its number in
 ``csrc/ops.def``: ``kernels.matmul`` is the number of ``matmul``. A failure in C becomes a Python
-error. An :class:`Array` is what Python holds of a C array, which is released with it. Arrays and
-calls are defined here in Python. Where the accelerator was built, its own take their place: see
-:mod:`minigrad.runtime.accelerator`.
+error. An :class:`Array` is the Python object that holds a C array and releases it.
+
+This module defines arrays and calls in Python. The accelerator's versions replace them if it was
+built: see :mod:`minigrad.runtime.accelerator`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ __all__ = [
 try:
     _native = importlib.import_module("minigrad._native")
 except ModuleNotFoundError as error:
-    if error.name != "minigrad._native":  # but what it needs: cffi
+    if error.name != "minigrad._native":  # a dependency of the module is missing: cffi
         raise
     raise ImportError(
         "minigrad's C extension is missing: install the package with "
@@ -79,7 +80,7 @@ _NUMBERS = {
 
 
 def _check_numbers() -> None:
-    """A variable of our own that holds no such number is an error, not a guess; C reads them."""
+    """Raise an error if an environment variable that C reads as a number holds no valid number."""
     for variable, (allowed, what) in _NUMBERS.items():
         given = os.environ.get(variable, "")
         plain = given.isascii() and given.isdecimal()
@@ -88,7 +89,7 @@ def _check_numbers() -> None:
 
 
 _check_numbers()
-# Instruction sets that are built in and that this machine can run, best last.
+# Instruction sets that were built and that this machine can run, the best one last.
 _offered = itertools.takewhile(bool, map(lib.mg_isa_offered, itertools.count()))
 available_isas = tuple(ffi.string(name).decode() for name in _offered)
 isa = _choose(available_isas)
@@ -102,13 +103,14 @@ def _text(text: Any) -> str:
     return str(ffi.string(text).decode())
 
 
-# By number: the elementwise operations, their derivatives, those that write over the gradient, and
-# then the kernels of ops.def.
+# Operations by number: the elementwise operations, their derivatives, the derivatives that write
+# over the gradient, then the kernels of ops.def.
 _ELEMENTWISE = lib.mg_elementwise_count()
 _numbers = range(lib.mg_run_count())
-titles = [_text(lib.mg_run_title(number)) for number in _numbers]  # of the public operations
+# names of public operations, for errors
+titles = [_text(lib.mg_run_title(number)) for number in _numbers]
 signatures = [_text(lib.mg_run_signature(number)) for number in _numbers]
-names = [_text(lib.mg_run_name(number)) for number in _numbers]  # of the kernels
+names = [_text(lib.mg_run_name(number)) for number in _numbers]  # names of kernels
 for _number in _numbers[_ELEMENTWISE : 3 * _ELEMENTWISE]:
     names[_number] += "_vjp" if _number < 2 * _ELEMENTWISE else "_vjp_over"
 _takes, _results = zip(*[signature.split(":") for signature in signatures], strict=True)
@@ -116,7 +118,7 @@ kernels: Any = SimpleNamespace(**{name: number for number, name in enumerate(nam
 
 
 def vjp_of(number: int) -> int | None:
-    """The number of an elementwise operation's derivative; None where C has none."""
+    """The number of an elementwise operation's derivative, or None if C has none."""
     return _ELEMENTWISE + number if lib.mg_elementwise_has_vjp(number) else None
 
 
@@ -125,11 +127,11 @@ def vjp_of(number: int) -> int | None:
 
 @final
 class Array:
-    """An array of C's, released when this goes."""
+    """Handle of a C array, which is released with this object."""
 
     __slots__ = ("__weakref__", "dtype", "pointer")
 
-    dtype: int  # the code of the dtype
+    dtype: int  # code of the dtype
 
     def __init__(self, pointer: Any) -> None:
         if not isinstance(pointer, _CData):
@@ -145,7 +147,7 @@ class Array:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The step of each dimension, in elements."""
+        """The stride of each dimension, in elements."""
         p = self.pointer
         return tuple(ffi.unpack(p.strides, p.ndim)) if p.ndim else ()
 
@@ -182,17 +184,17 @@ class Array:
     )
 
     def alike(self, other: Array) -> bool:
-        """Whether the other has the same shape and dtype."""
+        """True if the other array has the same shape and dtype."""
         return bool(lib.mg_alike(self.pointer, other.pointer))
 
     def item(self) -> float:
-        """The first element as a number of Python's: a float, or an int for other dtypes."""
+        """The first element as a Python number: a float, or an int for other dtypes."""
         p = self.pointer
         real = p.dtype >= lib.MG_FLOAT32 or p.dtype in (lib.MG_FLOAT16, lib.MG_BFLOAT16)
         return float(lib.mg_item_float(p)) if real else int(lib.mg_item_int(p))
 
     def mark_weak(self) -> None:
-        """Take on the dtype of what it meets, as Python's numbers do."""
+        """Mark this as a python scalar, which takes the dtype of the array it meets."""
         self.pointer.weak = 1
 
     def freeze(self) -> None:
@@ -200,13 +202,13 @@ class Array:
         lib.mg_seal(self.pointer)
 
     def share(self, count: int) -> None:
-        """Note that one more (1) or one fewer (-1) of NumPy's views may write the memory."""
+        """Count one more (1) or one fewer (-1) NumPy view that may write the memory."""
         lib.mg_share(self.pointer, count)
 
 
 @final
 class Saved:
-    """Up to three arrays that the tape saved, released when this goes."""
+    """Up to three arrays that the tape saved, unpinned and released with this object."""
 
     __slots__ = ("pointer",)
 
@@ -216,24 +218,26 @@ class Saved:
         self.pointer = ffi.gc(pointer, lib.mg_unsave)
 
     def buffer(self, i: int) -> int:
-        """The address of the i-th array's buffer; 0 where there is none."""
+        """The address of the i-th array's buffer, or 0 if there is no such array."""
         return int(lib.mg_saved_buffer(self.pointer, i))
 
 
-# ---- the door ------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------
 
 Tracer = Callable[[str, tuple[Any, ...], Any], None]
-tracers: list[Tracer] = []  # those that watch, the last of which is told
+tracers: list[Tracer] = []  # open traces; the last one gets the calls
 
 
 def call(number: int, *args: Any) -> Any:
-    """Run an operation, by number; its failure becomes a Python error.
+    """Run an operation by its number. A failure becomes a Python error.
 
-    Returns an Array, a tuple of them, None for a kernel that writes, or the answer of one that is
-    asked something. Arguments are arrays, integers, floats, and tuples or lists of them, in the
-    order of ``csrc/ops.def``. None stands for an array or list that is left out, as do missing
-    arrays at the end. Arrays of storage dtypes are cast to what is computed in, unless the kernel
-    takes them or writes.
+    The result is an Array or a tuple of Arrays. It is None for a kernel that writes, and a number
+    for a kernel that answers a question.
+
+    Arguments are arrays, integers, floats, and tuples or lists of these, in the order of
+    ``csrc/ops.def``. None stands for an array or list that is left out. Missing arrays at the end
+    count as None. An array of a storage dtype is cast to a compute dtype, unless the kernel takes
+    storage dtypes or writes.
     """
     arrays, ints, floats, saved, held = _request(number, args)
     result = _results[number]
@@ -263,7 +267,7 @@ def call(number: int, *args: Any) -> Any:
 
 
 def function_of(number: int) -> Callable[..., Any]:
-    """:func:`call` of one operation; quicker where its arguments are arrays and nothing else."""
+    """:func:`call` of one operation, faster if all arguments are arrays."""
     takes, result = _takes[number], _results[number]
     general = partial(call, number)
     if takes.strip("am") or result not in "1?":
@@ -286,9 +290,10 @@ def function_of(number: int) -> Callable[..., Any]:
 
 
 def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a call as ``mg_call`` takes them, and the casts that must live as long.
+    """Convert the arguments of a call to the arguments of ``mg_call``.
 
-    These are the list of the arrays' pointers, lists of integers and floats, and the saved arrays.
+    The result has the list of arrays, the lists of integers and floats, the saved arrays, and casts
+    that must live until the call ends.
     """
     if not 0 <= number < len(_takes):
         raise ValueError(f"no operation has the number {number}")
@@ -338,7 +343,10 @@ def _beyond_int64(number: int) -> ValueError:
 
 
 def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
-    """An array as C takes it: NULL for None, a cast for a storage dtype, which is held."""
+    """The C pointer of an array: NULL for None, a cast for a storage dtype.
+
+    ``held`` keeps the cast.
+    """
     if x is None and kind in "mAS":
         return ffi.NULL
     if type(x) is not Array:
@@ -352,7 +360,7 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 
 
 def step(number: int, *args: Any) -> partial[int]:
-    """A kernel that writes, as a step of :func:`run_steps`."""
+    """A step of :func:`run_steps` that calls a writing kernel."""
     arrays, ints, floats, saved, held = _request(number, args)
     try:
         c_ints = ffi.new("int64_t[]", ints)
@@ -367,9 +375,10 @@ def step(number: int, *args: Any) -> partial[int]:
 
 
 def run_steps(steps: list[partial[Any]]) -> None:
-    """Run steps in order until a kernel fails, which becomes a Python error.
+    """Run steps in order until a kernel fails. The failure becomes a Python error.
 
-    No bytecode runs in between, unless a step does: an interrupt comes before all or after all.
+    No bytecode runs between the steps, except inside a step. An interrupt therefore comes before
+    all steps or after all.
     """
     code = next(filter(None, map(_run_step, steps)), 0)
     for each in steps if code or tracers else ():
@@ -385,7 +394,7 @@ _run_step = partial.__call__
 
 
 def widened(array: Array) -> Array:
-    """The array, or a cast of it from a storage dtype to the one that is computed in."""
+    """The array, cast to a compute dtype if it has a storage dtype."""
     kind = _WIDE.get(array.dtype)
     return array if kind is None else call(kernels.cast, array, kind)
 
@@ -396,7 +405,7 @@ _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.
 
 
 def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
-    """Raise the error of the accelerator's call, or tell the tracer of one that succeeded."""
+    """After a call by the accelerator, raise its error, or tell the tracer if it succeeded."""
     if failed:
         raise failure(number, args)
     tracers[-1](names[number], args, made)
@@ -404,7 +413,7 @@ def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) ->
 
 @contextlib.contextmanager
 def trace(tracer: Tracer) -> Iterator[None]:
-    """Show every call through the door to ``tracer(name, args, result)``, from all threads."""
+    """Context manager: call ``tracer(name, args, result)`` for each kernel call of any thread."""
     tracers.append(tracer)
     try:
         yield
@@ -413,7 +422,7 @@ def trace(tracer: Tracer) -> Iterator[None]:
 
 
 def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Saved:
-    """Pin up to three arrays for a backward; they are unpinned when the result is dropped."""
+    """Pin up to three arrays for a backward. They are unpinned when the result is dropped."""
     return _saved(
         lib.mg_save(
             _NULL if a is None else a.pointer,
@@ -424,7 +433,7 @@ def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Sav
 
 
 def save_as_is(x: Array) -> Saved:
-    """The same of one array that no derivative computes with: it keeps a storage dtype."""
+    """:func:`save` one array that no derivative computes with, in its own dtype."""
     return _saved(lib.mg_save_as_is(x.pointer))
 
 
@@ -435,7 +444,10 @@ def _saved(made: Any) -> Saved:
 
 
 def saved_handle(saved: Saved, i: int, title: str = "") -> Array:
-    """The ``i``-th array that an operation saved; RuntimeError if it was overwritten since."""
+    """The ``i``-th array that an operation saved.
+
+    Raises RuntimeError if it was overwritten since.
+    """
     try:
         return call(kernels.saved_array, saved, i)
     except RuntimeError as error:
@@ -450,7 +462,7 @@ _owners: dict[int, object] = {}
 
 
 def keep(array: Array, owner: object) -> None:
-    """Keep the owner of an array's borrowed memory until the last array on it has gone."""
+    """Keep the owner of borrowed memory alive until the last array on this memory is released."""
     key = id(owner)
     while key in _owners:
         key += 1
@@ -462,7 +474,7 @@ def keep(array: Array, owner: object) -> None:
 
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def mg_owner_released(key: Any) -> None:
-    """Let go of an owner: C calls this after the last array, on any thread."""
+    """Release an owner. C calls this on any thread, after the last array was released."""
     del _owners[int(ffi.cast("intptr_t", key))]
 
 
@@ -490,12 +502,13 @@ _DTYPE_NAMES = {
     lib.MG_FLOAT32: "float32",
     lib.MG_FLOAT64: "float64",
 }
-# Where a saved array was last overwritten: buffer -> "file, line". Written only for pinned buffers.
+# Where a saved array was last overwritten: buffer -> "file, line". Only writes into pinned buffers
+# are noted. Written only for pinned buffers.
 overwritten_at: dict[int, str] = {}
 
 
 def failure(number: int, args: tuple[Any, ...], title: str = "") -> Exception:
-    """The Python error for the failure a kernel has just reported in this thread."""
+    """The Python error for the failure that a kernel just reported in this thread."""
     code = lib.mg_error()
     first, second = lib.mg_error_detail(0), lib.mg_error_detail(1)
     op = title or titles[number]
@@ -591,7 +604,7 @@ _TROUBLE = {
 
 
 def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
-    """The error for this matrix of a stack, in NumPy's class for it."""
+    """NumPy's LinAlgError for one matrix of a stack."""
     place = tuple([int(i) for i in np.unravel_index(number, batch)])
     at = place[0] if len(place) == 1 else place
     which = f"matrix {at} of the batch" if place else "the matrix"
@@ -599,12 +612,12 @@ def _no_solution(op: str, batch: tuple[int, ...], number: int) -> Exception:
 
 
 def no_class(target: int, classes: int) -> str:
-    """Why a target is refused."""
+    """The reason why a target is not a valid class."""
     return f"target {target} is no class: there are {classes}, 0..{classes - 1}"
 
 
 def stale_error(op: str, args: tuple[Any, ...], is_result: bool = False) -> RuntimeError:
-    """A saved array was overwritten between forward and backward."""
+    """Error: a saved array was overwritten between forward and backward."""
     where = ""
     for saved in args:
         if type(saved) is Saved:

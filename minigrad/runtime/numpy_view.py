@@ -1,4 +1,4 @@
-"""The memory of an array as NumPy reads it."""
+"""NumPy views: an array's memory as NumPy reads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["numpy_view"]
 
 
 class _View:
-    """The object that a NumPy array keeps alive. A writable array is lent until this goes."""
+    """Object that a NumPy array keeps alive. A writable array counts as shared while this lives."""
 
     __slots__ = ("__array_interface__", "_handle", "_lent")
 
@@ -41,7 +41,7 @@ _ORDER = "<" if sys.byteorder == "little" else ">"
 
 
 def numpy_view(handle: Array, /) -> Any:
-    """An object that NumPy makes an array of on this memory; read-only while a graph needs that."""
+    """An object that NumPy reads as an array on this memory, read-only while a graph needs it."""
     if handle.dtype == bfloat16.code:
         raise TypeError(
             "[numpy] NumPy has no bfloat16: use x.float().numpy(), or "

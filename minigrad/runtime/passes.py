@@ -1,4 +1,4 @@
-"""The backward pass that runs in this thread: how deep it is inside others, and its number."""
+"""The backward passes of this thread: the depth of nesting, and the number of the innermost."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class Passes(_local):
     """Counts of the backward passes of a thread."""
 
     def __init__(self) -> None:
-        self.depth = 0  # how many run inside one another; 0 for none
-        self.number = 0  # of the innermost, which no other one of the thread has; 0 for none
-        self.begun = 0  # so far
+        self.depth = 0  # passes nested in one another; 0: none runs
+        self.number = 0  # number of the innermost pass, unique in the thread; 0: none runs
+        self.begun = 0  # passes begun so far
 
 
 passes = Passes()
 
 
 def pass_depth() -> int:
-    """How deep the backward pass that calls a rule now is inside others; 0 for none."""
+    """The depth of nesting of the running backward pass; 0 if none runs."""
     return passes.depth
 
 
 def pass_number() -> int:
-    """Its number, which no other backward pass of the thread has."""
+    """The number of the running backward pass, unique in its thread."""
     return passes.number
 
 

@@ -33,10 +33,12 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors are printed. The options are digits after the point and characters in a line.
-    Others are the number of elements from which output is shortened, and elements at an edge then.
+    """Set how tensors are printed.
 
-    Tensors are printed by NumPy, so that these are NumPy's options too. ``profile`` is "default",
+    ``precision`` is the number of digits after the point, and ``linewidth`` the characters in a
+    line. Tensors of more than ``threshold`` elements are shortened to ``edgeitems`` at each edge.
+
+    NumPy prints tensors, so these options change NumPy's printing too. ``profile`` is "default",
     "short" or "full" and comes first; ``sci_mode`` False prints no exponents.
 
     Raises ValueError for another profile.
@@ -54,7 +56,7 @@ def set_printoptions(
 
 
 def set_default_device(where: Any) -> None:
-    """Nothing for the CPU; RuntimeError for another device."""
+    """Accept the CPU and change nothing. Raises RuntimeError for another device."""
     on_cpu(where)
 
 
@@ -64,22 +66,22 @@ def get_default_device() -> device:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing: results are the same bits whatever the number of threads."""
+    """Do nothing: results are the same bits for any number of threads."""
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True: results are the same bits whatever the number of threads."""
+    """True: results are the same bits for any number of threads."""
     return True
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Nothing: products of float32 are computed in float32."""
+    """Do nothing: products of float32 are always computed in float32."""
 
 
 def get_num_interop_threads() -> int:
-    """1: operations run one after the other."""
+    """1: operations run one after another."""
     return 1
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Nothing: operations run one after the other."""
+    """Do nothing: operations run one after another."""

@@ -30,7 +30,7 @@ class Size(tuple[int, ...]):
         return Size(tuple.__add__(self, other))
 
     def numel(self) -> int:
-        """The number of elements of such a shape."""
+        """The number of elements of a tensor of this shape."""
         return math.prod(self)
 
 

@@ -1,6 +1,6 @@
-"""The tape: what was computed from what, and how gradients run back over it.
+"""The tape: recorded operations, and the backward pass that computes gradients from them.
 
-These modules are the definition, in Python. An accelerator in C has the same names and is used
-where it was built, unless the environment variable MINIGRAD_TAPE is "python". Read them in this
-order: node, grad_mode, tensor_base, apply, slice_grad, engine, vjp.
+These modules define the tape in Python. An accelerator in C offers the same names. The accelerator
+runs if it was built and the environment variable MINIGRAD_TAPE is not "python". Read the modules in
+this order: node, grad_mode, tensor_base, apply, slice_grad, engine, vjp.
 """

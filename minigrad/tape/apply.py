@@ -1,4 +1,4 @@
-"""Application of a row of the op table to tensors: forward by a kernel, and a node."""
+"""Application of an op table's row to tensors: run the forward kernel and record a node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIRST_FLOAT = float32.code
 
 
 def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) -> Tensor:
-    """Compute a row of its inputs and other arguments; record it if an input needs a gradient."""
+    """Run a row on tensors and other arguments, and record a node if an input needs a gradient."""
     handles: list[Array] = []
     parents: list[Parent] = []
     needs_grad = False
@@ -57,7 +57,7 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
 
 
 def _save(row: Row, parents: list[Parent], arrays: tuple[Array | None, ...]) -> Any:
-    """Pin what the derivatives need among the arrays of the inputs, the result and None."""
+    """Pin the arrays that the derivatives need. ``arrays`` has the inputs, the result and None."""
     needs_grad = tuple([parent is not None for parent in parents])
     sources = row.sources.get(needs_grad)
     if sources is None:
@@ -69,7 +69,7 @@ def _save(row: Row, parents: list[Parent], arrays: tuple[Array | None, ...]) -> 
 
 
 def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent) -> Node | None:
-    """The edge of a view of ``base``, whose own place on the tape is ``parent``."""
+    """The edge of a view of ``base``: a recorded node, or None if ``parent`` is None."""
     if parent is None:
         return None
     if row.wants_shape:
@@ -78,7 +78,7 @@ def view_node(row: Row, base: TensorBase, args: tuple[Any, ...], parent: Parent)
 
 
 def check_keeps_grad(op: str, kind: DType) -> None:
-    """Refuse a half as the result of what is recorded: its gradient would be lost unnoticed."""
+    """Raise a TypeError if a recorded result is a half, whose gradient would be lost."""
     if kind.is_storage and kind.is_floating_point:
         raise TypeError(
             f"[{op}] a {kind.name} tensor cannot require grad: minigrad trains in float32 and "
@@ -87,11 +87,11 @@ def check_keeps_grad(op: str, kind: DType) -> None:
 
 
 def operation(row: Row) -> Callable[..., Any]:
-    """The function of a row on tensors.
+    """The function that applies a row to tensors.
 
-    A row that is one call of a kernel takes its inputs. The result is NotImplemented where one is
-    no tensor, or the kernel does not take such operands. Another row takes its one input, and the
-    tuple of its other arguments.
+    For a row that is one kernel call, the function takes the inputs. It returns NotImplemented if
+    an input is no tensor or the kernel does not take such operands. For any other row, the function
+    takes the one input, or the sequence of inputs, and a tuple of the other arguments.
     """
     if row.run is None:
         row.run = _on_inputs(row) if row.alone else _on_args(row)
@@ -130,7 +130,7 @@ def _on_inputs(row: Row) -> Callable[..., Any]:
 
 
 def of_all(row: Row, number: int) -> Callable[..., Any]:
-    """The function of a reduction, which C knows by number, on all elements of a tensor."""
+    """The function that reduces all elements of a tensor. The accelerator knows it by number."""
 
     def run(x: Any) -> Any:
         if not isinstance(x, TensorBase):

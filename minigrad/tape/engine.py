@@ -1,4 +1,4 @@
-"""The engine: the backward pass over the tape. Loaded with the first one."""
+"""The engine: the backward pass over the tape."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ _by_age = attrgetter("serial")
 
 
 def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
-    """Every node that the roots were computed from, inputs before what was made of them.
+    """The roots and all nodes that they were computed from, a node after its parents.
 
-    That is the order in which they were made, so finding them is enough, and sorting puts them
-    right; nothing recurses, so a chain of a million nodes is no deeper than one.
+    Serial numbers give this order: a node is younger than its parents. A search with a stack finds
+    the nodes, and a sort orders them. There is no recursion, so a chain may have a million nodes.
     """
-    found = set(roots)
-    stack = list(found)
+    nodes = set(roots)
+    stack = list(nodes)
     while stack:
         node = stack.pop()
         if node.serial <= oldest:
-            continue  # nothing before it is needed
+            continue  # this node's parents are not needed
         parents = node.parents
         if parents is None:
             raise freed_error(node)
         for parent in parents:
-            if type(parent) is Node and parent not in found:
-                found.add(parent)
+            if type(parent) is Node and parent not in nodes:
+                nodes.add(parent)
                 stack.append(parent)
-    return sorted(found, key=_by_age)
+    return sorted(nodes, key=_by_age)
 
 
 def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
-    """The nodes that a gradient passes through on its way from the roots to one of the inputs."""
+    """The nodes on a path from the roots to one of the inputs."""
     # A node older than all inputs was not made from any of them.
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in inputs], default=-1)
     reaching: set[Node] = set()
     for node in topological_order([edge for edge in roots if type(edge) is Node], oldest):
         parents = node.parents
         if parents is None:
-            if node.serial > oldest:  # by another thread, meanwhile
+            if node.serial > oldest:  # another thread freed this node meanwhile
                 raise freed_error(node)
             continue
         if not (inputs.isdisjoint(parents) and reaching.isdisjoint(parents)):
@@ -71,7 +71,11 @@ def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
 
 
 class _Pass:
-    """One backward pass. It takes the youngest node that has a gradient: that has all of it."""
+    """One backward pass.
+
+    The pass takes the youngest node that has a gradient. All nodes made from it are younger and
+    were taken before, so its gradient is complete.
+    """
 
     def __init__(
         self,
@@ -79,121 +83,128 @@ class _Pass:
         create_graph: bool,
         inputs: set[Any] | None,
         reaches_inputs: set[Node] | None,
-        ends: bool,
+        stop_at_inputs: bool,
     ) -> None:
         self.retain_graph = retain_graph
         self.create_graph = create_graph
-        self.inputs = inputs  # the edges whose gradients are asked for; None for all leaves
-        self.reaches_inputs = reaches_inputs  # None for all nodes
-        self.ends = ends  # the pass ends at the inputs, and their hooks are another pass's
-        self.grads: dict[Any, Gradient] = {}  # edge -> the gradient accumulated so far
-        self.owned: set[Any] = set()  # edges whose gradient was made here by adding
-        self.shared: set[Any] = set()  # leaves whose gradient others hold too
-        self.queue: list[tuple[int, Node]] = []  # nodes that have a gradient: a heap
+        self.inputs = inputs  # edges whose gradients are asked for; None: all leaves
+        self.reaches_inputs = reaches_inputs  # nodes that lead to the inputs; None: all nodes
+        self.stop_at_inputs = stop_at_inputs  # end at the inputs, and leave their hooks uncalled
+        self.grads: dict[Any, Gradient] = {}  # grad map: edge -> the gradient accumulated so far
+        self.owned: set[Any] = set()  # edges whose gradient is a sum that this pass made
+        self.shared: set[Any] = set()  # leaves whose gradient is held elsewhere too
+        self.queue: list[tuple[int, Node]] = []  # heap of nodes that have a gradient
 
-    def run(self, edges: Sequence[Parent], backs: Sequence[Gradient]) -> None:
-        """Run from the roots, each with its gradient, to where nothing leads on."""
+    def run(self, edges: Sequence[Parent], edge_grads: Sequence[Gradient]) -> None:
+        """Run backward from the roots, whose gradients are given, until no node has a gradient."""
         queue, grads, g = self.queue, self.grads, None
         while True:
-            for edge, back in zip(edges, backs):  # noqa: B905 - operations give one each
-                if edge is not None and back is not None:
-                    self.accumulate(edge, back, g is None or back is g)
-            edges, backs, back = (), (), None
+            for edge, edge_grad in zip(edges, edge_grads):  # noqa: B905 - one each
+                if edge is not None and edge_grad is not None:
+                    self.accumulate(edge, edge_grad, g is None or edge_grad is g)
+            edges, edge_grads, edge_grad = (), (), None
             if not queue:
                 return
             node = heappop(queue)[1]
-            g = None  # what is held here is held too long
+            g = None  # drop this reference, so that the gradient has one owner
             self.owned.discard(node)
-            edges, backs, g = self.step(node, grads.pop(node))
+            edges, edge_grads, g = self.step(node, grads.pop(node))
             del node
 
-    def accumulate(self, edge: Parent, g: Gradient, as_it_came: bool) -> None:
-        """Add a gradient to that of an edge; ``as_it_came`` says that other edges may get it."""
+    def accumulate(self, edge: Parent, g: Gradient, may_be_shared: bool) -> None:
+        """Add a gradient to the grad map.
+
+        ``may_be_shared``: other edges may get the same object.
+        """
         grads = self.grads
-        held = grads.get(edge)
-        if held is None:
+        current = grads.get(edge)
+        if current is None:
             grads[edge] = g
             if type(edge) is Node:
                 heappush(self.queue, (-edge.serial, edge))
-            elif as_it_came:
+            elif may_be_shared:
                 self.shared.add(edge)
         elif edge in self.owned:
-            held.accumulate_(g)
+            current.accumulate_(g)
         else:
-            if not self.create_graph and not as_it_came and _is_sole(g):
-                g.accumulate_(held)  # the last rule made it, and nobody else has it
+            if not self.create_graph and not may_be_shared and _is_sole(g):
+                g.accumulate_(current)  # g is new, and nothing else refers to it
             else:
-                g = held + g
+                g = current + g
             grads[edge] = g
             self.shared.discard(edge)
             if not self.create_graph and isinstance(g, TensorBase):
                 self.owned.add(edge)
 
     def step(self, node: Node, g: Gradient) -> tuple[Any, Any, Gradient]:
-        """A node's parents, their gradients and its own; nothing where no input lies behind it."""
+        """Run a node's rule: the node's parents, their gradients, and the node's own gradient.
+
+        All are empty if the pass goes no further from this node.
+        """
         if type(g) is SliceGrad:
             g = g.whole()
         inputs, reaching = self.inputs, self.reaches_inputs
-        asked = inputs is not None and node in inputs
-        leads_on = reaching is None or node in reaching
-        if asked or leads_on:
-            if node.hooks and not (asked and self.ends):
-                g = self.hooked(node, node.hooks, g)
-            if asked:
+        is_input = inputs is not None and node in inputs
+        reaches = reaching is None or node in reaching
+        if is_input or reaches:
+            if node.hooks and not (is_input and self.stop_at_inputs):
+                g = self.run_hooks(node, node.hooks, g)
+            if is_input:
                 self.grads[node] = g
-        if not leads_on or (asked and self.ends):
+        if not reaches or (is_input and self.stop_at_inputs):
             return (), (), None
-        parents = node._parents  # as they are now: the rule may run a pass that frees the node
+        parents = node._parents  # read before the rule, which may run a pass that frees the node
         if not parents:
             raise freed_error(node)
-        backs, g = self.apply_rule(node, g)
+        edge_grads, g = self.apply_rule(node, g)
         input_meta = node.input_meta
         if input_meta is not None:
-            backs = [
+            edge_grads = [
                 gi if gi is None else unbroadcast(gi, meta)
-                for gi, meta in zip(backs, input_meta)  # noqa: B905
+                for gi, meta in zip(edge_grads, input_meta)  # noqa: B905
             ]
         if not self.retain_graph:
             node.release()
-        return parents, backs, g
+        return parents, edge_grads, g
 
     def apply_rule(self, node: Node, g: Gradient) -> tuple[Any, Gradient]:
-        """The gradients of the inputs, and that of the node: none if the user's code had it.
+        """The gradients of the inputs, and the node's own gradient.
 
-        A rule of the user's may write over the gradient that it is given, and keep those that it
-        returns. A later write to what it keeps must change none of the others.
+        A user's rule may write over the gradient that it gets, and keep the gradients that it
+        returns. Both are copied, so that a later write changes no other gradient. The second result
+        is then ``_NOT_PASSED_ON``.
         """
         op = node.op
         rule = (op.rules if type(op) is Row and op.rules else rules(op))[self.create_graph]
         if type(op) is Row or not hasattr(op, "lends"):
             return rule(node, g), g
-        return [self.own(gi) for gi in rule(node, self.own(g))], _NOBODYS
+        return [self.own(gi) for gi in rule(node, self.own(g))], _NOT_PASSED_ON
 
     def own(self, g: Gradient) -> Gradient:
-        """A copy of the gradient, unless nobody may write over it."""
+        """A copy of a gradient that user code can write over; any other gradient itself."""
         if not isinstance(g, TensorBase) or not _is_writable(g._h):
             return g
         return g.clone() if self.create_graph else copied(g)  # type: ignore[attr-defined]
 
-    def hooked(self, edge: Any, hooks: Any, g: Gradient) -> Gradient:
-        """The gradient as hooks make it; what they keep of it is not what goes on."""
-        alone = isinstance(g, TensorBase) and not _is_writable(g._h)
-        g = (hooked if self.create_graph else hooked_off_tape)(edge, g, alone)
+    def run_hooks(self, edge: Any, hooks: Any, g: Gradient) -> Gradient:
+        """The gradient that the hooks return, copied if a hook may have kept it."""
+        sole_owner = isinstance(g, TensorBase) and not _is_writable(g._h)
+        g = (hooked if self.create_graph else hooked_off_tape)(edge, g, sole_owner)
         only_read = all(hasattr(hook, "only_reads") for hook in hooks)
         return g if only_read else self.own(g)
 
     # ---- what has come to the ends ----
 
     def results(self) -> dict[Any, Gradient]:
-        """The gradients by edge, as the hooks of leaves make them."""
+        """The gradients that were asked for, by edge, after the hooks of leaves."""
         self.hook_leaves()
-        asked = [edge for edge in self.grads if self.is_asked(edge)]
-        return {edge: _whole(self.grads[edge]) for edge in asked}
+        edges = [edge for edge in self.grads if self.is_asked(edge)]
+        return {edge: _whole(self.grads[edge]) for edge in edges}
 
     def deliver(self) -> None:
-        """Add the gradients to the ``grad`` of leaves, once all of them are ready.
+        """Add the gradients to the ``grad`` of leaves after all gradients are ready.
 
-        A failure before that changes no ``grad``.
+        A failure before this point changes no ``grad``.
         """
         self.hook_leaves()
         inputs, ready = self.inputs, []
@@ -203,7 +214,7 @@ class _Pass:
             if not isinstance(leaf, TensorBase):
                 raise TypeError("gradients end at tensors")
             if leaf._edge is not LEAF:
-                continue  # the leaf has ceased to require a gradient
+                continue  # the leaf no longer requires a gradient
             g = _whole(g)
             unshared = leaf not in self.shared and _is_sole(g)
             if leaf._grad is None and not unshared:
@@ -216,21 +227,21 @@ class _Pass:
                 accumulated_off_tape(leaf)
 
     def is_asked(self, edge: Any) -> bool:
-        """Whether this edge's gradient is asked for."""
+        """True if this edge's gradient was asked for."""
         return self.inputs is None or edge in self.inputs
 
     def hook_leaves(self) -> None:
-        """Have the hooks of leaves change their gradients, all before one leaf gets its own."""
-        for leaf, g in () if self.ends else self.grads.items():
+        """Call the hooks of all leaves before any ``grad`` changes."""
+        for leaf, g in () if self.stop_at_inputs else self.grads.items():
             if type(leaf) is Node:
                 continue
             hooks = getattr(leaf, "_hooks", None)
             if hooks and self.is_asked(leaf):
-                self.grads[leaf] = self.hooked(leaf, hooks, _whole(g))
+                self.grads[leaf] = self.run_hooks(leaf, hooks, _whole(g))
                 self.shared.add(leaf)
 
 
-_NOBODYS = object()  # in place of a gradient that no parent gets as it came
+_NOT_PASSED_ON = object()  # the rule got a copy of the upstream gradient, which no parent gets
 
 
 def _whole(g: Gradient) -> Gradient:
@@ -238,36 +249,44 @@ def _whole(g: Gradient) -> Gradient:
 
 
 def _is_writable(x: Array) -> bool:
-    """Whether a user's write into the array is allowed."""
+    """True if a user may write into the array."""
     return x.writable and not x.overlapping
 
 
 def _is_sole(g: Gradient) -> bool:
-    """Whether it can be added to where it lies."""
+    """True if nothing else refers to the gradient's memory, so a sum can be written into it."""
     return isinstance(g, TensorBase) and g._h.sole
 
 
-_delivering = RLock()  # again in this thread: a finalizer may run a backward
+_delivering = RLock()  # reentrant: a finalizer in this thread may run a backward
 
 
 def _delivery(leaf: Any, g: Gradient, unshared: bool) -> partial[Any]:
-    """The step that adds a gradient to a leaf's ``grad``, which shares its memory with nothing."""
-    held = leaf._grad
-    if held is None:
-        made = g if unshared else copied(g)
-    elif held._edge is None and held._h is not g._h and held.dtype is g.dtype and _is_sole(held):
-        return step(kernels.accumulate, held._h, g._h)
-    else:  # the leaf may have taken on another dtype since: the sum is of what arrives
-        made = added(held, g)
-    return partial(setattr, leaf, "_grad", made)
+    """The step that adds a gradient to a leaf's ``grad``.
+
+    The new ``grad`` shares memory with nothing. ``unshared`` says that ``g`` does not either.
+    """
+    current = leaf._grad
+    if current is None:
+        new_grad = g if unshared else copied(g)
+    elif (
+        current._edge is None
+        and current._h is not g._h
+        and current.dtype is g.dtype
+        and _is_sole(current)
+    ):
+        return step(kernels.accumulate, current._h, g._h)
+    else:  # the leaf's dtype may have changed: the sum has the dtype of g
+        new_grad = added(current, g)
+    return partial(setattr, leaf, "_grad", new_grad)
 
 
-def added(held: Any, g: Gradient) -> Gradient:
-    """A leaf's ``grad`` and what arrives, where it cannot be added to as it lies."""
-    return held.detach().to(g.dtype) + g
+def added(current: Any, g: Gradient) -> Gradient:
+    """The sum of a leaf's ``grad`` and a gradient in new memory, with the gradient's dtype."""
+    return current.detach().to(g.dtype) + g
 
 
-_MOST_NESTED = 1000
+_MAX_DEPTH = 1000
 
 
 def gradients(
@@ -279,14 +298,17 @@ def gradients(
     add: bool = False,
     ends: bool = False,
 ) -> Any:
-    """Run gradients from the roots back: those of the leaves, a dict by edge.
+    """Run a backward pass from the roots, whose gradients are given, and return a dict by edge.
 
-    Where edges are given as ``inputs`` it is their gradients, and only what leads to them is run
-    through. With ``add`` the gradients are not returned but added to the ``grad`` of the leaves.
-    The graph is freed on the way unless it is retained. The gradients can be differentiated again
-    where a graph is created. Else no gradient is on the tape, and adding and casting them is not
-    recorded. Rules that compute with more than the gradient turn recording off themselves. With
-    ``ends`` the pass ends at the inputs, and does not call their hooks.
+    The dict has the gradients of ``inputs``, or of all leaves if ``inputs`` is None. With
+    ``inputs`` the pass runs only through nodes that lead to them. With ``add`` the gradients are
+    added to the ``grad`` of the leaves, and nothing is returned. The graph is freed on the way
+    unless ``retain_graph`` is set.
+
+    With ``create_graph`` the gradients can be differentiated again. Without it no gradient is on
+    the tape, so sums and casts of gradients are not recorded. Rules that compute with more than the
+    gradient turn recording off themselves. With ``ends`` the pass ends at the inputs, and does not
+    call their hooks.
     """
     reaching = None if inputs is None or ends else _leading_to(inputs, roots)
     scope = begin(True) if create_graph else None
@@ -305,26 +327,26 @@ def run_pass(
     inputs: set[Any] | None,
     reaches_inputs: set[Node] | None,
     add: bool,
-    ends: bool,
+    stop_at_inputs: bool,
 ) -> Any:
-    """As :func:`gradients`, where it is known which nodes reach the inputs."""
-    if passes.depth >= _MOST_NESTED:
+    """Run :func:`gradients` with a known set of nodes that reach the inputs."""
+    if passes.depth >= _MAX_DEPTH:
         raise nested_error()
     outer = passes.number
     passes.depth += 1
     passes.begun += 1
     passes.number = passes.begun
     try:
-        one_pass = _Pass(retain_graph, create_graph, inputs, reaches_inputs, ends)
-        one_pass.run(roots, upstream)
-        return one_pass.deliver() if add else one_pass.results()
+        backward_pass = _Pass(retain_graph, create_graph, inputs, reaches_inputs, stop_at_inputs)
+        backward_pass.run(roots, upstream)
+        return backward_pass.deliver() if add else backward_pass.results()
     finally:
         passes.depth -= 1
         passes.number = outer
 
 
 def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
-    """The gradient in the shape and dtype of an input that was broadcast or cast."""
+    """Sum and cast a gradient to the shape and dtype of an input that was broadcast or cast."""
     shape, dtype = meta
     h = g._h
     if g.shape == shape and h.dtype == dtype:
@@ -338,24 +360,24 @@ def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
 
 
 def pause() -> None:
-    """Nothing; but the interpreter handles signals here, and lets other threads run."""
+    """Do nothing. During this call the interpreter handles signals and lets other threads run."""
 
 
 # ---- hooks ---------------------------------------------------------------------------------------
 
 
-def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
-    """The gradient of a node, or of a leaf, as its hooks return it.
+def hooked(edge: Any, g: Gradient, sole_owner: bool) -> Gradient:
+    """The gradient that the hooks of a node, or of a leaf, return.
 
-    A hook may write over what it is given: that changes this edge's gradient and no other. It gets
-    a copy unless the gradient is ``alone``, which means that nobody else has its memory.
+    A hook may write over the gradient that it gets without changing other edges' gradients. It gets
+    a copy unless ``sole_owner`` is True: then no other object has the gradient's memory.
     """
-    node = type(edge) is Node
-    name, hooks = (edge.op.name, edge.hooks) if node else ("backward", edge._hooks)
+    is_node = type(edge) is Node
+    name, hooks = (edge.op.name, edge.hooks) if is_node else ("backward", edge._hooks)
     for hook in tuple(hooks or ()):
-        if not (alone or hasattr(hook, "only_reads")):
+        if not (sole_owner or hasattr(hook, "only_reads")):
             g = g.clone()
-        alone = False  # the hook may have kept it
+        sole_owner = False  # the hook may have kept it
         returned = hook(g)
         if returned is None:
             continue
@@ -370,25 +392,25 @@ def hooked(edge: Any, g: Gradient, alone: bool) -> Gradient:
 
 
 @without_recording
-def hooked_off_tape(edge: Any, g: Gradient, alone: bool) -> Gradient:
-    """The same, where no graph is made of it."""
-    return off_tape(hooked(edge, g, alone))
+def hooked_off_tape(edge: Any, g: Gradient, sole_owner: bool) -> Gradient:
+    """Run :func:`hooked` without recording."""
+    return off_tape(hooked(edge, g, sole_owner))
 
 
 def accumulated(leaf: Any) -> None:
-    """Call the hooks that wait until the gradient of a leaf is there."""
+    """Call the hooks of a leaf that run after its ``grad`` was set."""
     for hook in tuple(leaf._hooks.after):
         hook(leaf)
 
 
 @without_recording
 def accumulated_off_tape(leaf: Any) -> None:
-    """The same, where no graph is made of the gradient."""
+    """Run :func:`accumulated` without recording."""
     accumulated(leaf)
 
 
 def off_tape(g: Gradient) -> Gradient:
-    """A gradient that the user gave, without its history."""
+    """A gradient that user code returned, detached from its history."""
     return g if getattr(g, "_edge", None) is None else g.detach()
 
 

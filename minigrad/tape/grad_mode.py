@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Scope:
-    """A stretch of one thread or task in which operations are recorded, or are not."""
+    """A scope of one thread or task in which recording is on or off."""
 
     __slots__ = ("enabled", "open", "outer")
 
@@ -29,9 +29,9 @@ class Scope:
 
 
 class _Mode:
-    """Is anything recorded? Each thread starts with yes.
+    """The recording mode of the current thread or task. Recording is on when a thread starts.
 
-    An asynchronous task starts in the scope that it was made in, as long as that is open.
+    An asynchronous task starts in the scope that it was created in, while this scope is open.
     """
 
     __slots__ = ()
@@ -48,7 +48,7 @@ _scope: ContextVar[Scope | None] = ContextVar("minigrad.scope", default=None)
 
 
 def _innermost() -> Scope | None:
-    """The scope that this thread or task is in; those that are over are skipped, and forgotten."""
+    """The innermost open scope of this thread or task. Closed scopes are skipped and unlinked."""
     scope = _scope.get()
     while scope is not None and not scope.open:
         scope = scope.outer
@@ -58,13 +58,13 @@ def _innermost() -> Scope | None:
 
 
 mode = _Mode()
-# The open scopes, of any thread, in which nothing is recorded. While there is none, nobody needs to
-# look at the mode of its thread, which takes a twentieth of a small operation.
+# Open scopes of all threads in which nothing is recorded. While this list is empty, no operation
+# needs to look at its thread's mode, which takes a twentieth of a small operation.
 no_grad_scopes: list[Scope] = []
 
 
 def begin(enabled: bool) -> Scope:
-    """Record from here on, or not, in this thread, until :func:`end` is given the result."""
+    """Open a scope that turns recording on or off in this thread, until :func:`end` closes it."""
     scope = Scope()
     scope.enabled = enabled
     scope.outer = None if _scope.get() is None else _innermost()
@@ -75,18 +75,19 @@ def begin(enabled: bool) -> Scope:
                 _forget_closed()
             no_grad_scopes.append(scope)
         _scope.set(scope)
-    except BaseException:  # interrupted: nobody would end it
+    except BaseException:  # interrupted: the caller has no scope to end
         end(scope)
         raise
     return scope
 
 
 def end(scope: Scope) -> None:
-    """The scope is over that :func:`begin` opened.
+    """Close a scope that :func:`begin` opened.
 
-    It need not be the innermost, nor of this thread: a generator may be closed anywhere. An
-    interrupt may come as soon as this is called: ``scope.open = False`` before it is beyond one.
-    The next :func:`begin` removes a scope that is then left in ``no_grad_scopes``.
+    The scope need not be the innermost one, and another thread may have opened it: a generator may
+    be closed anywhere. An interrupt may come as soon as this function is called. Callers that must
+    not be interrupted set ``scope.open = False`` first, which is one store. A scope that is then
+    left in ``no_grad_scopes`` is removed by the next :func:`begin`.
     """
     scope.open = False
     if _scope.get() is scope:
@@ -96,8 +97,8 @@ def end(scope: Scope) -> None:
 
 
 def _forget(scope: Scope) -> None:
-    """Take a scope that is over out of ``no_grad_scopes``, if no other thread has done so."""
-    try:  # noqa: SIM105 - a third of a no_grad's time
+    """Remove a closed scope from ``no_grad_scopes``, unless another thread has done so."""
+    try:  # noqa: SIM105 - suppress() takes a third of a no_grad's time
         no_grad_scopes.remove(scope)
     except ValueError:
         pass
@@ -110,12 +111,12 @@ def _forget_closed() -> None:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded in this thread."""
+    """True if operations are recorded in this thread or task."""
     return mode.enabled
 
 
 def switch(enabled: bool) -> None:
-    """Change the mode of the scope that this thread or task is in."""
+    """Turn recording on or off in the current scope of this thread or task."""
     scope = _innermost()
     if scope is None:
         if not enabled:
@@ -129,7 +130,7 @@ def switch(enabled: bool) -> None:
 
 
 def without_recording(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with recording off while it runs."""
+    """A wrapper that turns recording off while the function runs."""
 
     def paused(*args: Any) -> Any:
         scope = begin(False)

@@ -1,4 +1,4 @@
-"""Hooks of leaves, handles that remove hooks, and who is told of values that leave the tape."""
+"""Hooks of leaves, handles that remove hooks, and listeners for values that leave the tape."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import Any
 
 __all__ = ["LeafHooks", "Removable", "forwards", "note_leaving"]
 
-# The forwards of Functions that run, in any thread, each a function that is told of tensors whose
+# One listener for each running Function.forward of any thread. A listener gets each tensor whose
 # values become Python's or NumPy's.
 forwards: list[Callable[[Any], None]] = []
 
 
 def note_leaving(x: Any) -> None:
-    """Tell the forwards that run that the values of x leave the tape."""
-    for told in tuple(forwards):
-        told(x)
+    """Tell every listener that the values of x leave the tape."""
+    for note in tuple(forwards):
+        note(x)
 
 
 class LeafHooks(list[Callable[..., Any]]):
-    """Hooks that the gradient of a leaf passes through; ``after`` wait until it is in ``grad``."""
+    """Hooks that get the gradient of a leaf.
+
+    Hooks in ``after`` run after ``grad`` was set.
+    """
 
     __slots__ = ("after",)
 
@@ -29,7 +32,10 @@ class LeafHooks(list[Callable[..., Any]]):
 
 
 class Removable:
-    """Removes a hook when ``remove`` is called, or it itself: once, whatever else is registered."""
+    """Handle that removes one hook, by ``remove()`` or by a call of the handle.
+
+    The hook is removed once, even if the same function was registered again.
+    """
 
     __slots__ = ("_hook", "_hooks")
 

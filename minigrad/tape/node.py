@@ -1,8 +1,8 @@
 """A node of the graph: one recorded operation.
 
-A node's parents say where each input came from: another node, a leaf tensor, or None for what
-needs no gradient. Nodes point only backwards and keep only what their derivative needs, so a graph
-holds no cycle and is freed the moment it is dropped.
+A node has one parent per input: another node, a leaf tensor, or None if the input needs no
+gradient. Nodes point only to their inputs and keep only what their derivatives need. A graph has no
+cycle, so reference counting frees it.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from minigrad.tape.speed import accelerator
 
 __all__ = ["LEAF", "Node", "new_node", "record"]
 
-LEAF = True  # the edge of a leaf that requires a gradient: it ends at the tensor itself
-Gradient = Any  # a Tensor; this layer stands below it
+LEAF = True  # the edge of a leaf that requires a gradient, which goes to the tensor itself
+Gradient = Any  # a Tensor, whose class this layer may not import
 Parent = Any  # a Node, a leaf Tensor or None
 
 _serials = itertools.count()
 
 
 class Node:
-    """One recorded operation; :meth:`record` makes one."""
+    """One recorded operation, made by :meth:`record`."""
 
     __slots__ = ("__weakref__", "_parents", "args", "hooks", "input_meta", "op", "saved", "serial")
 
-    # A row of the op table, or anything else with a `name` and two rules for the gradients of a
-    # node's inputs, None where there is none: `vjp(node, g)`, which records nothing, and
-    # `graph_vjp(node, g)`, whose results can be differentiated again.
+    # A row of the op table, or another object with a `name` and two rules. `vjp(node, g)` returns a
+    # gradient or None for each input, and records nothing. `graph_vjp(node, g)` returns gradients
+    # that can be differentiated again.
     op: Any
-    saved: Any  # the arrays that the derivative needs, pinned
+    saved: Any  # saved arrays, pinned
     args: Any  # the operation's other arguments; None once the graph was freed
-    # (shape, code of the dtype) of each input where one was broadcast or cast, which the backward
-    # pass undoes; else None.
+    # Input metadata: (shape, code of the dtype) of each input, if an input was broadcast or cast;
+    # else None. The backward pass undoes broadcast and cast.
     input_meta: tuple[Any, ...] | None
     hooks: list[Callable[[Gradient], Gradient | None]] | None
-    serial: int  # a node is always younger than its parents
+    serial: int  # age of the node: a node is younger than its parents
     _parents: tuple[Parent, ...]  # empty once the graph was freed
 
     @staticmethod
     def record(
         op: Any, saved: Any, args: Any, input_meta: tuple[Any, ...] | None, /, *parents: Parent
     ) -> Node:
-        """The node of an operation that was just executed."""
+        """A node for the operation that was just run."""
         if not parents:
             raise TypeError("record(op, saved, args, input_meta, *parents)")
         return new_node(op, saved, args, input_meta, parents)
 
     @property
     def parents(self) -> tuple[Parent, ...] | None:
-        """Where each input came from; None once the graph was freed."""
+        """The parent of each input; None once the graph was freed."""
         return self._parents or None
 
     @property
     def needs_grad(self) -> int:
-        """A bit for each of the first 16 parents: is it not None?"""
+        """Bits of the first 16 inputs. A bit is set if its input needs a gradient."""
         return sum([1 << i for i, parent in enumerate(self._parents[:16]) if parent is not None])
 
     def release(self) -> None:
-        """Drop the parents, and whatever else only this node's own rule needs."""
+        """Drop the parents, the saved arrays and the arguments."""
         self._parents, self.saved, self.args = (), None, None
 
     def name(self) -> str:
@@ -74,7 +74,7 @@ class Node:
 def new_node(
     op: Any, saved: Any, args: Any, input_meta: tuple[Any, ...] | None, parents: tuple[Parent, ...]
 ) -> Node:
-    """As :meth:`Node.record`. Every operation with a gradient comes here, so it is no __init__."""
+    """:meth:`Node.record` with a tuple of parents. A function is faster than ``__init__``."""
     node = Node()
     node.op = op
     node.saved = saved
@@ -92,7 +92,7 @@ record = Node.record
 
 
 def _of_graph(name: str, *more: Any) -> Callable[..., Any]:
-    """A function of autograd.graph, which is loaded when programs first look at the graph."""
+    """A method that loads ``autograd.graph`` and calls the function of this name there."""
 
     def method(node: Node, *args: Any) -> Any:
         from minigrad.autograd import graph

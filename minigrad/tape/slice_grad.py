@@ -1,7 +1,7 @@
-"""Slice gradients: the gradient of one slice of a tensor or of several, put together when all came.
+"""Slice gradients: gradients that are zero outside a few slices of a tensor.
 
-The gradient of a slice is 0 elsewhere in the tensor. If each were embedded in zeros and added to
-the others, each row of a loop over a table would cost the whole table.
+A slice gradient keeps only the slices, and becomes a tensor when all slices have come. Embedding
+each slice in zeros would make every row of a loop over a table cost the whole table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minigrad.tape.tensor_base import wrap
 __all__ = ["SliceGrad"]
 
 Shape = tuple[int, ...]
-Slice = tuple[Array, Shape, Shape, Shape]  # values, and start, step and count on every axis
+Slice = tuple[Array, Shape, Shape, Shape]  # values; start, step and count on every axis
 
 
 def _add_to(x: Array, values: Array, *place: Shape) -> None:
@@ -25,22 +25,22 @@ def _add_to(x: Array, values: Array, *place: Shape) -> None:
     call(kernels.write, part, call(ADD.id, part, values))
 
 
-def _steps(x: Array) -> list[int]:
-    """The strides that matter."""
+def _long_strides(x: Array) -> list[int]:
+    """The strides of the axes that have more than one element."""
     return [step for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
 
 
 @final
 class SliceGrad:
-    """The gradient of one slice of a tensor or of several, instead of a tensor of its shape."""
+    """The gradient of one or several slices of a tensor of the given shape."""
 
-    __slots__ = ("room", "shape", "slices")
+    __slots__ = ("elements_left", "shape", "slices")
 
-    def __init__(self, shape: Shape, *one: Any) -> None:
+    def __init__(self, shape: Shape, *first: Any) -> None:
         self.shape = shape
-        self.slices: list[Slice] = [one]
-        # Slices may overlap: where they hold more than twice the tensor they are added up.
-        self.room = 2 * math.prod(shape) - one[0].size
+        self.slices: list[Slice] = [first]
+        # Slices may overlap. They are added up when they hold over twice the tensor's elements.
+        self.elements_left = 2 * math.prod(shape) - first[0].size
 
     def __add__(self, other: Any) -> Any:
         if type(other) is not SliceGrad:
@@ -48,58 +48,59 @@ class SliceGrad:
             self.add_to(x)
             return wrap(x)
         self.slices += other.slices
-        self.room -= sum([values.size for values, *_ in other.slices])
-        if self.room < 0:
+        self.elements_left -= sum([values.size for values, *_ in other.slices])
+        if self.elements_left < 0:
             axes = len(self.shape)
-            return SliceGrad(self.shape, self._joined(), (0,) * axes, (1,) * axes, self.shape)
+            return SliceGrad(self.shape, self._assemble(), (0,) * axes, (1,) * axes, self.shape)
         return self
 
     __radd__ = __add__
 
     def add_to(self, x: Array) -> None:
-        """Add it to an array of the whole shape."""
-        for one in self.slices:
-            _add_to(x, *one)
+        """Add this gradient to an array of the tensor's shape, in place."""
+        for values, *place in self.slices:
+            _add_to(x, values, *place)
 
     def whole(self) -> Any:
-        """As a tensor."""
-        return wrap(self._joined())
+        """The gradient as a tensor of the tensor's shape."""
+        return wrap(self._assemble())
 
-    def _joined(self) -> Array:
+    def _assemble(self) -> Array:
         shape, slices, dtype = self.shape, self.slices, self.slices[0][0].dtype
-        axis = self._cut()
-        apart = axis is not None or len(slices) == 1
-        if apart and sum([values.size for values, *_ in slices]) == math.prod(shape):
-            x = None if axis is None else self._as_they_lie(axis)
+        axis = self._split_axis()
+        disjoint = axis is not None or len(slices) == 1
+        if disjoint and sum([values.size for values, *_ in slices]) == math.prod(shape):
+            x = None if axis is None else self._view_around_slices(axis)
             if x is not None:
                 return x
             x = call(kernels.empty, dtype, shape)
         else:
             x = call(kernels.full, dtype, shape, 0.0, 0)
         for values, *place in slices:
-            if apart:
+            if disjoint:
                 call(kernels.write, call(kernels.view_slice, x, *place), values)
             else:
                 _add_to(x, values, *place)
         return x
 
-    def _cut(self) -> int | None:
-        """The axis along which the slices follow one another, without overlap."""
+    def _split_axis(self) -> int | None:
+        """The axis along which the slices follow each other without overlap, or None."""
         counts = [count for _, _, _, count in self.slices]
-        cut = [d for d, n in enumerate(self.shape) if any(count[d] != n for count in counts)]
-        if len(counts) == 1 or len(cut) != 1:
+        split_axes = [d for d, n in enumerate(self.shape) if any(count[d] != n for count in counts)]
+        if len(counts) == 1 or len(split_axes) != 1:
             return None
-        axis, spans = cut[0], []
+        axis, ranges = split_axes[0], []
         for _, start, step, count in self.slices:
             ends = start[axis], start[axis] + (count[axis] - 1) * step[axis]
-            spans.append((min(ends), max(ends)))
-        spans.sort()
-        return axis if all(a[1] < b[0] for a, b in pairwise(spans)) else None
+            ranges.append((min(ends), max(ends)))
+        ranges.sort()
+        return axis if all(a[1] < b[0] for a, b in pairwise(ranges)) else None
 
-    def _as_they_lie(self, axis: int) -> Array | None:
-        """The whole in the memory where the slices are, if they lie there as they do in it.
+    def _view_around_slices(self, axis: int) -> Array | None:
+        """A view of the slices' memory as the whole gradient, without a copy; None if impossible.
 
-        Attention lays the gradients of its queries, keys and values so.
+        The slices must lie in memory exactly as slices of one array would. Attention lays out the
+        gradients of its queries, keys and values in this way.
         """
         (a, a_start, *_), (b, b_start, *_) = self.slices[:2]
         try:
@@ -110,6 +111,6 @@ class SliceGrad:
             return None
         for values, *place in self.slices:
             part = call(kernels.view_slice, x, *place)
-            if part.data != values.data or _steps(part) != _steps(values):
+            if part.data != values.data or _long_strides(part) != _long_strides(values):
                 return None
         return x

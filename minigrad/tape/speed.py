@@ -1,7 +1,7 @@
-"""The accelerator of the tape under the names of these modules, or None where Python runs.
+"""The accelerator under the names of the tape's modules; None if the tape in Python runs.
 
-Every module of the tape defines all in Python, and at its end takes what the accelerator has in
-place of it. :mod:`minigrad.runtime.accelerator` says which tape runs.
+Every module of the tape defines its names in Python. At its end it takes the accelerator's version
+of a name, if there is one. :mod:`minigrad.runtime.accelerator` chooses the tape.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from minigrad.runtime.native import kernels, lib, vjp_of
 
 __all__ = ["accelerator"]
 
-# How the function of an operation is called: apply_style in csrc/python/apply.c.
+# How an operation's function takes its arguments: apply_style in csrc/python/apply.c.
 _INPUTS, _ONE_AND_ARGS, _LIST_AND_ARGS = range(3)
-# Which kernel makes the gradients of a rule: rule_kind in csrc/python/vjp.c.
+# How a rule computes its gradients: rule_kind in csrc/python/vjp.c.
 _LINEAR, _UNARY, _SEVERAL = range(3)
-# Functions that the backward pass in C calls in Python, each with its module.
+# Python functions that the backward pass in C calls, each with its module.
 _CALLBACKS = {
     "freed_error": "runtime.errors",
     "misfit_error": "runtime.errors",
@@ -38,7 +38,7 @@ _CALLBACKS = {
 
 
 class _Callbacks:
-    """Functions that the accelerator calls, each loaded when it is first called."""
+    """The callbacks of the accelerator, each loaded when first called."""
 
     def __getattr__(self, name: str) -> Any:
         module = importlib.import_module(f"minigrad.{_CALLBACKS[name]}")
@@ -48,18 +48,19 @@ class _Callbacks:
 
 
 def _saved_places(row: Row) -> bytes:
-    """For each set of inputs that need gradients, where the three arrays to save lie.
+    """For each set of inputs that need gradients, the positions of the three arrays to save.
 
-    That is among the inputs, after which comes the result, and then nothing.
+    A position below the arity is an input. The arity stands for the result, and arity + 1 for no
+    array. Each set has three bytes, in the order of its bits.
     """
     arity = max(row.arity, 0)
     places = [bytes([arity + 1] * 3)]
     for needed in range(1, 1 << arity):
-        found = bytearray(places[0])
+        saved_places = bytearray(places[0])
         for name in row.saves([bool(needed >> i & 1) for i in range(arity)]):
             place = row.place_of(name)
-            found[place] = arity if name == "y" else place
-        places.append(bytes(found))
+            saved_places[place] = arity if name == "y" else place
+        places.append(bytes(saved_places))
     return b"".join(places)
 
 
@@ -81,7 +82,7 @@ def _operation(row: Row, kernel: int, style: int, reduces: bool = False) -> Any:
 
 
 def _operation_of(row: Row) -> Callable[..., Any]:
-    """The function of a row: see ``operation`` in apply."""
+    """The function that applies a row to tensors: see ``operation`` in apply."""
     if row.run is None:
         style = _INPUTS if row.alone else _ONE_AND_ARGS if row.arity == 1 else _LIST_AND_ARGS
         row.run = _operation(row, row.kernel, style)
@@ -108,10 +109,10 @@ def _kernel_rule(row: Row, partials: tuple[Any, ...]) -> Any:
     if row.family != "pointwise":
         return speed.rule(None, partials, _SEVERAL, row.vjp_kernel, -1)
     kernel = vjp_of(row.id)
-    if kernel is None:  # constants only: it is never called
+    if kernel is None:  # all partials are constants: this kernel is never called
         kernel = row.id
-    over = kernel + lib.mg_elementwise_count()
-    return speed.rule(None, partials, _UNARY if row.arity == 1 else _SEVERAL, kernel, over)
+    over_gradient = kernel + lib.mg_elementwise_count()
+    return speed.rule(None, partials, _UNARY if row.arity == 1 else _SEVERAL, kernel, over_gradient)
 
 
 def _linear_rule(row: Row) -> Any:

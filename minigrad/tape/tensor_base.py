@@ -1,7 +1,8 @@
 """Base class of Tensor: an array, its edge on the tape, its grad, its base and its views.
 
-The *edge* is None for what needs no gradient, ``LEAF`` for a leaf that does, and the node of a
-result. A saved copy of a leaf has that leaf.
+The *edge* says where a tensor's gradient goes. It is None for a tensor that needs no gradient,
+``LEAF`` for a leaf that requires one, and a node for a result. A tensor made from a saved array of
+a leaf has that leaf tensor as its edge.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 class Fields:
     """The fields of a tensor: its array and its place on the tape."""
 
-    # The last three are set for views, for what views were taken of, and for leaves with hooks.
+    # Views have _alias, tensors with views have _views, and leaves with hooks have _hooks.
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -57,8 +58,8 @@ class Fields:
     _edge: Any
     _shape: Size | None
     _grad: Any
-    # A view's base, row and arguments; or, if it was made under no_grad and the tape knows nothing
-    # of it, a weak reference to its topmost base alone.
+    # A view's base, row and arguments. A view made under no_grad has no place on the tape: it has
+    # only a weak reference to its topmost base.
     _alias: tuple[Any, ...]
     _views: Views
     _hooks: LeafHooks
@@ -73,7 +74,7 @@ class Fields:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward calls added up, or None."""
+        """The sum of the gradients of all backward calls, or None."""
         return self._grad
 
     @grad.setter
@@ -91,7 +92,7 @@ _new = object.__new__
 
 
 def wrap(handle: Array, edge: Any = None, /) -> Tensor:
-    """A tensor around an array."""
+    """A tensor that holds this array and has this edge."""
     out = _new(_result_type)
     out._h = handle
     out._edge = edge
@@ -100,7 +101,7 @@ def wrap(handle: Array, edge: Any = None, /) -> Tensor:
 
 
 def parent_of(x: TensorBase, /) -> Parent:
-    """The parent of a node for an input: the node that it came from, the leaf itself, or None."""
+    """The parent that an input gives a node: the input's node, the leaf itself, or None."""
     edge = x._edge
     return x if edge is LEAF else edge
 
@@ -109,8 +110,10 @@ def parent_of(x: TensorBase, /) -> Parent:
 
 
 class Views:
-    """The living views of a tensor, as weak references; ``current`` are those that know all writes
-    into it, which the next one must tell. From ``limit`` of them on the dead are taken from both.
+    """Weak references to the living views of a tensor.
+
+    ``refs`` has all views. ``current`` has the views whose edges are up to date: the next write
+    must mark them stale. From ``limit`` views on, dead ones are removed from both lists.
     """
 
     __slots__ = ("current", "limit", "refs")
@@ -121,11 +124,11 @@ class Views:
         self.limit = 16
 
     def add(self, view: TensorBase) -> None:
-        """Remember a view as long as it lives."""
+        """Register a view with a weak reference."""
         ref = weakref.ref(view)
         self.refs.append(ref)
         if not len(self.refs) % 16 and len(self.refs) >= self.limit:
-            with _changing_views:  # others may append meanwhile, but not sort out
+            with _changing_views:  # other threads may append meanwhile, but not remove
                 for refs in (self.refs, self.current):
                     count = len(refs)
                     refs[:count] = [ref for ref in refs[:count] if ref() is not None]
@@ -133,7 +136,7 @@ class Views:
         self.current.append(ref)
 
 
-_changing_views = RLock()  # again in this thread: a finalizer may take views
+_changing_views = RLock()  # reentrant: a finalizer in this thread may take views
 
 
 def _views_of(base: TensorBase) -> Views:
@@ -147,13 +150,13 @@ def _views_of(base: TensorBase) -> Views:
 
 
 def link(view: TensorBase, base: TensorBase, row: Row, args: tuple[Any, ...], /) -> None:
-    """Note that ``view`` shows ``base``'s memory through a row of the table."""
+    """Record that ``view`` is a view of ``base``, made by a row of the op table."""
     view._alias = (base, row, args)
     _views_of(base).add(view)
 
 
 def mark(view: TensorBase, alias: tuple[Any, ...]) -> None:
-    """Note that the tape knows nothing of ``view``, which has this ``_alias``."""
+    """Give ``view``, which has no place on the tape, this ``_alias``, and tell its base of it."""
     view._alias = alias
     top = alias[0]()
     if top is not None:
@@ -161,10 +164,10 @@ def mark(view: TensorBase, alias: tuple[Any, ...]) -> None:
 
 
 def mark_under_no_grad(view: TensorBase, base: Any) -> None:
-    """Mark a view that was made of ``base`` under no_grad.
+    """Mark a view of ``base`` that was made under no_grad.
 
-    Its topmost base will tell it of a write on the tape. The view of a marked one has the same
-    mark, and has been told the same.
+    Its topmost base will tell it of a recorded write. A view of a marked view gets the same mark
+    and the same edge.
     """
     alias = getattr(base, "_alias", None)
     while alias is not None and len(alias) == 3:
@@ -211,10 +214,10 @@ def results_are(cls: _T) -> _T:
 
 
 def result_type() -> Any:
-    """The class that operations return instances of."""
+    """The class of the tensors that operations return."""
     return _result_type
 
 
 def copied(x: TensorBase) -> Tensor:
-    """A contiguous copy that the tape knows nothing of."""
+    """A contiguous copy without an edge."""
     return wrap(call(kernels.copy, x._h))

@@ -1,7 +1,8 @@
-"""Rules of the rows of the op table: the vector-Jacobian products of a node.
+"""Rules of the op table's rows: functions that compute the vector-Jacobian products of a node.
 
-Each row has two rules: through fused kernels, and through its formulas, which leave a graph that
-can be differentiated again. Loaded with the first backward.
+Each row has two rules. One calls fused kernels and records nothing. The other evaluates the row's
+formulas and leaves a graph that can be differentiated again. This module is loaded with the first
+backward.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Rule = Callable[[Node, Any], Sequence[Any]]
 
 
 def rules(op: Any) -> tuple[Rule, Rule]:
-    """How an operation runs backward: recording nothing, and by formulas that leave a graph."""
+    """The two rules of an operation: without a graph, and by formulas that leave a graph."""
     if type(op) is not Row:
         return op.vjp, op.graph_vjp
     if op.rules is None:
@@ -54,7 +55,7 @@ def _formula_of(row: Row) -> Callable[[Row, int, Node, Any], Any]:
 
 
 def _fused_rule(row: Row) -> Rule | None:
-    """The rule that runs on arrays, and so records nothing, if there is one."""
+    """A row's rule on arrays, which records nothing; None if the row has none."""
     if row.family == "variadic" or row is SCALE:
         return None
     if row.family == "pointwise":
@@ -80,10 +81,11 @@ def _fused_rule(row: Row) -> Rule | None:
 
 
 def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
-    """The rule of a row whose gradients are one call of a kernel.
+    """A rule whose gradients come from one kernel call.
 
-    ``partials`` has for each input None where the kernel computes its gradient, True where that is
-    the upstream gradient itself, else a function of that.
+    ``partials`` has an entry per input. None: the kernel computes the gradient. True: the gradient
+    is the upstream gradient itself. A function: the gradient is its result for the upstream
+    gradient.
     """
     kernel: Any = vjp_of(row.id) if row.id >= 0 else row.vjp_kernel
     arity, pointwise = row.arity, row.family == "pointwise"
@@ -91,20 +93,20 @@ def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         parents, saved = node._parents, node.saved
         if len(parents) != arity:
-            raise freed_error(node)  # by another thread, meanwhile
-        wanted = 0
+            raise freed_error(node)  # another thread freed it meanwhile
+        needed = 0
         for i in range(arity):
             if parents[i] is not None and partials[i] is None:
-                wanted |= 1 << i
-        made: Any = ()
-        if wanted:
+                needed |= 1 << i
+        grads: Any = ()
+        if needed:
             if saved is None and pointwise:
                 raise freed_error(node)
             if arity == 1:
                 return (wrap(call(kernel, g._h, saved)),)
-            made = call(kernel, wanted, g._h, saved)
+            grads = call(kernel, needed, g._h, saved)
         gradients: list[Any] = []
-        for parent, partial, gi in zip_longest(parents, partials, made):
+        for parent, partial, gi in zip_longest(parents, partials, grads):
             if parent is None:
                 gradients.append(None)
             elif partial is None:
@@ -117,7 +119,7 @@ def kernel_rule(row: Row, partials: tuple[Any, ...]) -> Rule:
 
 
 def linear_rule(row: Row) -> Rule:
-    """The rule of a linear operation whose transpose is a function on arrays."""
+    """A rule for a linear operation whose transpose is a function on arrays."""
     transpose: Any = row.fused[0]
     return lambda node, g: (wrap(transpose(g._h, *node.args)),)
 
@@ -126,15 +128,15 @@ if accelerator:
     kernel_rule, linear_rule = accelerator.kernel_rule, accelerator.linear_rule
 
 
-def _each(row: Row, one: Callable[[Row, int, Node, Any], Any]) -> Rule:
-    """A rule for one input, for all that need a gradient."""
+def _each(row: Row, derive: Callable[[Row, int, Node, Any], Any]) -> Rule:
+    """A rule that calls ``derive`` for each input that needs a gradient."""
     return lambda node, g: [
-        None if p is None else one(row, i, node, g) for i, p in enumerate(node.parents or ())
+        None if p is None else derive(row, i, node, g) for i, p in enumerate(node.parents or ())
     ]
 
 
 def _together(row: Row) -> Rule:
-    """A rule for all inputs at once."""
+    """A rule whose kernel computes the gradients of all inputs at once."""
     kernel: Any = row.together
     places = row.places[0]
 
@@ -145,14 +147,14 @@ def _together(row: Row) -> Rule:
     return vjp
 
 
-def _jointly(row: Row, each: Rule) -> Rule:
-    """The formula for all inputs where all want a gradient, else one for each that does."""
+def _jointly(row: Row, each_input: Rule) -> Rule:
+    """A rule with one formula for all inputs."""
     joint: Any = row.joint
     names = [name for name in row.needs[0] if name in PLACES]
 
     def vjp(node: Node, g: Any) -> Sequence[Any]:
         if any(p is None for p in node.parents or ()):
-            return each(node, g)
+            return each_input(node, g)
         return joint(g, *[unpack(row, node, name) for name in names], *node.args)
 
     return vjp
@@ -165,35 +167,36 @@ def _slice_vjp(node: Node, g: Any) -> tuple[SliceGrad]:
 
 
 def _partial(derivative: Any) -> Any:
-    """None for what the kernel computes, True for g itself, else a function of g."""
+    """The entry of ``kernel_rule``'s ``partials`` for a derivative of the op table."""
     if callable(derivative):
         return None
-    return True if derivative == 1.0 else lambda g: _constant(derivative, g)
+    return True if derivative == 1.0 else lambda g: _times_constant(derivative, g)
 
 
-def _constant(derivative: Any, g: Tensor) -> Tensor:
+def _times_constant(derivative: Any, g: Tensor) -> Tensor:
     if derivative == 1.0:
         return g
     if derivative == 0.0:
-        return wrap(call(kernels.python_float, 0.0)).scale(g)  # 0 also against an infinite gradient
+        return wrap(call(kernels.python_float, 0.0)).scale(g)  # also 0 for an infinite g
     return -g if derivative == -1.0 else g * derivative
 
 
 def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     partial = row.derivatives[i]
     if not callable(partial):
-        return _constant(partial, g)
-    # In the gradient's dtype: an int64 or float32 operand must not make the partial a float32.
-    # Parameters with a default are only for the kernel.
+        return _times_constant(partial, g)
+    # Saved values are cast to the gradient's dtype, so that the partial is no float32 because of an
+    # int64 or float32 operand. Only the kernel takes parameters with a default.
     names = row.needs[i][: len(row.needs[i]) - len(partial.__defaults__ or ())]
     saved = [unpack(row, node, name).to(g.dtype) for name in names]
     return g.scale(partial(*saved))
 
 
 def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
-    """A product's, but where the first factor is 0 the second has no slope, whatever arrives.
+    """The gradient of ``scale``: that of a product, but 0 for the second input where ``a`` is 0.
 
-    A factor of a zero gradient therefore counts for nothing, to any order.
+    This holds even if g is infinite. A zero upstream gradient therefore gives zero to any order,
+    whatever the partial is.
     """
     if i == 0:
         return _pointwise_formula(row, i, node, g)
@@ -215,17 +218,17 @@ def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
 
 
 def _arguments(row: Row, i: int, node: Node) -> tuple[Any, ...]:
-    """The node's arguments that this derivative takes: ``shape`` comes first when it is kept."""
+    """The node's arguments for one derivative, without ``shape`` if that does not take it."""
     skips = row.wants_shape and "shape" not in row.needs[i]
     return node.args[1:] if skips else node.args
 
 
 def unpack(row: Row, node: Node, name: str) -> Tensor:
-    """A saved array as a tensor with the place on the tape that it had."""
+    """A saved array as a tensor with its edge at the time of saving."""
     if name == "y":
         try:
             return wrap(saved_handle(node.saved, row.place_of("y"), node.op.name), node)
-        except RuntimeError:  # overwritten: it is made again of the operands if they were saved too
+        except RuntimeError:  # overwritten: compute y again if all operands were saved
             operands = "x" if row.arity == 1 else "ab"
             saved = [node.saved.buffer(PLACES[n]) for n in operands]
             if not (row.family == "pointwise" and all(saved)):

@@ -1,4 +1,4 @@
-"""Kernels that write into the memory of a tensor, and the changes to the tape beside the write."""
+"""Writes into a tensor's memory, together with the changes to the tape that belong to a write."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Change", "commit", "write"]
 
-Change = tuple[Any, str, Any]  # an object, an attribute, and its new value; Ellipsis deletes it
+# An object, the name of an attribute, and its new value. Ellipsis deletes the attribute.
+Change = tuple[Any, str, Any]
 
 
 def commit(kernel: int | None, args: tuple[Any, ...], changes: list[Change], /) -> None:
-    """Call a kernel that writes, unless it is None, and make the changes if it succeeds.
+    """Call a writing kernel, unless it is None, and make the changes if the kernel succeeds.
 
-    An interrupt comes before all of this or after it: see :func:`run_steps`.
+    An interrupt comes before the write or after all changes: see :func:`run_steps`.
     """
     steps: list[partial[Any]] = [] if kernel is None else [step(kernel, *args)]
     for x, name, value in changes:
@@ -32,12 +33,12 @@ if accelerator:
 
 
 def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | None = None) -> None:
-    """Run a kernel that writes into ``target``'s memory; the tape is the caller's business.
+    """Run a kernel that writes into ``target``'s memory. The caller says how the tape changes.
 
-    The ``changes`` to the tape are made with the write: an interrupt leaves both or neither.
+    The ``changes`` to the tape are made with the write. An interrupt leaves both or neither.
     """
     handle = target._h
-    if handle.pins > 0:  # noted first: an interrupt may follow the write at once
+    if handle.pins > 0:  # noted before the write, after which an interrupt may come at once
         if len(overwritten_at) > 1000:
             overwritten_at.clear()
         overwritten_at[handle.buffer] = _caller()
