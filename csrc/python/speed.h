@@ -255,8 +255,8 @@ PyObject *vjp_rule(PyObject *module, PyObject *args);
 /* The struct of a function made by vjp_rule; NULL for other functions. */
 void *vjp_found(PyObject *function);
 /* Computes the gradients of a node's inputs; an entry is NULL if none is needed. False with an
- * error set. `over`: on entry true if
- * the first gradient may reuse the memory of g, on return true if it does. */
+ * error set. `over`: on entry true if the first gradient may reuse the memory of g, on return true
+ * if it does. */
 bool vjp_run(const void *rule, node *of, PyObject *g, bool *over, PyObject *made[OPERANDS]);
 int vjp_arity(const void *rule);
 
