@@ -29,8 +29,8 @@ MG_INLINE const int64_t *op_axes(const int64_t *i, int64_t *count, int32_t axes[
     return i + mg_max(given, 0);
 }
 
-/* Reads mg_windows: the number of axes; for each axis the count and the step; then the starts of
- * all windows; their sizes; and, if given, their divisors. */
+/* Reads mg_windows. First comes the number of axes; then the counts and steps of all axes. The
+ * starts of all windows follow, then their sizes and, if given, their divisors. */
 static bool op_read_windows(const int64_t *i, int64_t n, mg_windows *to) {
     int64_t axes = n > 0 ? i[0] : 0, total = 0;
     if (axes < 1 || axes > 3 || n < 1 + 2 * axes) return false;
