@@ -1,8 +1,10 @@
-/* saved.c: arrays that the tape saves for a backward pass, and how later writes to them are noticed.
+/* saved.c: arrays that the tape saves for a backward pass, and how later writes to them are
+ * noticed.
  *
- * Writes advance a process-wide clock and stamp it on the buffer, so one number says for all saved
- * arrays whether anything happened to them since. Memory that NumPy can write leaves no stamp: it is
- * copied when it is saved, and what is saved is shown to NumPy read-only. */
+ * Writes advance a process-wide clock and stamp the buffer with the new time. One number thus tells
+ * for all saved arrays whether they were written since. Memory that NumPy can write gets no stamp.
+ * It is copied when it is saved, and NumPy sees saved memory read-only.
+ */
 #include "memory/array.h"
 
 static mg_array *saved_keep(mg_array *a, bool as_is) {

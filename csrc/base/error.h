@@ -1,6 +1,7 @@
 /* error.h: error codes of C, with up to two numbers, one set for each thread.
  *
- * mg_fail returns NULL so that a function that makes arrays ends with `return mg_fail(...)`. */
+ * mg_fail returns NULL, so a function that makes arrays can end with `return mg_fail(...)`.
+ */
 #ifndef MG_ERROR_H
 #define MG_ERROR_H
 

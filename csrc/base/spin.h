@@ -1,6 +1,8 @@
-/* spin.h: waiting for nanoseconds: the pause instruction, and a lock for critical sections of a few
- * instructions. Taking the lock is one atomic exchange, releasing it a plain store: half the price
- * of a pthread mutex when nobody else wants it. */
+/* spin.h: waiting for nanoseconds: the pause instruction, and a spin lock for a few instructions.
+ *
+ * Taking the lock is one atomic exchange, and releasing it a plain store. That is half the cost of
+ * a pthread mutex without contention.
+ */
 #ifndef MG_SPIN_H
 #define MG_SPIN_H
 
@@ -14,7 +16,7 @@ MG_INLINE void mg_cpu_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb"); /* yield does nothing on most cores; this takes some 10 ns */
+    __asm__ volatile("isb"); /* yield does nothing on most cores; isb takes some 10 ns */
 #endif
 }
 
@@ -22,7 +24,6 @@ typedef struct {
     atomic_bool held;
 } mg_spin;
 
-/* The holder needs some nanoseconds more unless it was preempted: spin, then yield, then sleep. */
 static MG_NOINLINE void mg_spin_wait(mg_spin *lock) {
     for (int tries = 0;; tries++) {
         if (!atomic_load_explicit(&lock->held, memory_order_relaxed) &&

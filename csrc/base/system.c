@@ -1,9 +1,10 @@
-/* system.c: CPUs and memory granted to this process, and what is known of the processor. Each is asked
- * for once, on a cold path.
+/* system.c: CPUs and memory granted to this process, and properties of the processor, each found
+ * out once.
  *
- * Containers limit both through Linux control groups, which the ordinary calls do not know of. A
- * group's limit holds for everything below it, so the least of the limits from the process's own
- * group up to the root counts. (Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/.) */
+ * Containers limit CPUs and memory through Linux control groups, which the usual calls ignore. A
+ * group's limit holds for everything below it. The limit is therefore the least from the process's
+ * own group up to the root. (Linux Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/.)
+ */
 #include "system.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static int64_t system_group_memory(void);
 int mg_system_cpus(void) {
     int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef SYS_sched_getaffinity
-    /* The system call itself, for more processors than a cpu_set_t holds. */
+    /* The raw system call, for more processors than a cpu_set_t holds. */
     unsigned long mask[1024 / sizeof(long)];
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
     if (bytes > 0) {
@@ -38,7 +39,7 @@ int mg_system_cpus(void) {
 }
 
 int64_t mg_system_memory(void) {
-    int64_t bytes = (int64_t)1 << 32; /* a modest guess where the system does not say */
+    int64_t bytes = (int64_t)1 << 32; /* a modest guess if the system does not say */
 #ifdef _SC_PHYS_PAGES
     int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0 && pages <= INT64_MAX / page)
@@ -55,7 +56,7 @@ int64_t mg_system_cache(void) {
     return bytes > 0 ? mg_min(mg_max(bytes, 256 << 10), 2 << 20) : 512 << 10;
 }
 
-/* AMD's family of this processor, 25 for Zen 3 and 4 and 26 for Zen 5; 0 where it is another's. (AMD64
+/* AMD's family of this processor, 25 for Zen 3 and 4 and 26 for Zen 5; 0 for other makers. (AMD64
  * Architecture Programmer's Manual vol. 3, appendix E: functions 0, 1 and, below, 8000_001D.) */
 static int system_amd_family(void) {
 #if defined(__x86_64__)
@@ -75,7 +76,7 @@ static bool system_has_avx512(void) {
 #endif
 }
 
-/* Bytes of the third cache that this core shares, on a processor of AMD's; 0 where it has none. */
+/* Bytes of the L3 cache that this core shares, on an AMD processor; 0 if there is none. */
 static int64_t system_third_cache(void) {
 #if defined(__x86_64__)
     uint32_t a, b, c, d;
@@ -86,7 +87,8 @@ static int64_t system_third_cache(void) {
 #endif
 }
 
-static _Atomic int64_t system_streams; /* 0 until asked for, and the same whoever asks first */
+/* 0 until found out; two threads may find it out at once, with the same result */
+static _Atomic int64_t system_streams;
 _Atomic int mg_system_known_zen = -1;
 
 static MG_NOINLINE void system_ask(void) {
@@ -110,8 +112,9 @@ MG_NOINLINE int mg_system_ask_zen(void) {
 
 int64_t mg_system_reach = 4096 + 512;
 
-/* A Zen 4, the one of its family that has AVX-512, follows a stream by itself, and takes up to twice as long
- * where memory is asked for far ahead of it. Memory that it reads, and would read without, is asked for. */
+/* Zen 4 is the processor of family 25 that has AVX-512. It prefetches streams itself. Software
+ * prefetch far ahead makes it take up to twice as long. With a distance of 0 the prefetch names
+ * memory that is read anyway. */
 __attribute__((constructor)) static void system_reach(void) {
     if (system_amd_family() == 25 && system_has_avx512()) mg_system_reach = 0;
 }
@@ -137,7 +140,7 @@ static int system_read(const char *dir, const char *name, long long out[2]) {
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;
-    int found = fscanf(file, "%lld %lld", &out[0], &out[1]); /* "max" is no number: 0 */
+    int found = fscanf(file, "%lld %lld", &out[0], &out[1]); /* "max" is not a number: 0 found */
     fclose(file);
     return found;
 }
@@ -162,7 +165,7 @@ static int64_t system_memory_v1(const char *dir) {
     return system_read(dir, "memory.limit_in_bytes", n) >= 1 && n[0] > 0 ? n[0] : INT64_MAX;
 }
 
-/* Whether `controllers`, a list with commas, names this one. */
+/* True if `controllers`, a list with commas, names `controller`. */
 static bool system_names(const char *controllers, const char *controller) {
     size_t length = strlen(controller);
     for (const char *at = controllers; (at = strstr(at, controller)); at += length)
@@ -171,9 +174,9 @@ static bool system_names(const char *controllers, const char *controller) {
     return false;
 }
 
-/* The least limit from the process's group up to the root of the hierarchy that has `controller`
- * (v1), or of the unified one (v2, where the controller list is empty). A container may see the
- * path of its host, which does not exist inside; the walk then still ends at the root. */
+/* The least limit from the process's group up to the root of the hierarchy. The hierarchy is the
+ * one that has `controller` (v1), or the unified one (v2), whose list is empty. A container may see
+ * its path on the host, which does not exist inside. The walk then still ends at the root. */
 static int64_t system_group_limit(const char *controller, int64_t (*v1)(const char *dir),
                                   int64_t (*v2)(const char *dir)) {
     FILE *file = fopen("/proc/self/cgroup", "re");

@@ -1,8 +1,9 @@
 /* distance.c: Euclidean distances between all pairs of two sets of points, by differences.
  *
- * Runs of points of the second set lie in cache, transposed so that they are vectors, while the points of
- * the first pass; what these runs add to the gradient of the first is then summed. The bits do not
- * depend on the number of threads. */
+ * A run of points of the second set stays in cache, transposed into vectors, while all points of
+ * the first pass. Each run makes a part of the gradient of the first set, and the parts are then
+ * summed. The bits do not depend on the number of threads.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -10,7 +11,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Stacks of n points x and m points y of k coordinates; y and dy lie transposed, in rows of `row`. */
+/* Stacks of n points x and m points y with k coordinates. y and dy are transposed, in rows of `row`
+ * elements. */
 typedef struct {
     int dtype;
     int64_t items, n, m, k, row, runs, rows; /* rows: points x in a block */
@@ -53,7 +55,8 @@ static int distance_lay_out(distance_plan *t, const mg_array *a, const mg_array 
     return MG_OK;
 }
 
-/* Zeros for points that lie transposed, and where in them those of `b` belong. */
+/* A transposed array of zeros for the points `b`, and in `inside` a header for their place
+ * there. */
 static mg_array *distance_transposed(const distance_plan *t, const mg_array *b, mg_array *inside) {
     mg_array *made = mg_new(t->dtype, 3, (int64_t[]){t->items, t->k, t->row});
     if (!made) return NULL;
@@ -75,12 +78,13 @@ static double distance_element(int dtype, const char *x, int64_t i) {
     return dtype == MG_FLOAT32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
-/* Half of the difference in a coordinate, which does not overflow; of small numbers the whole. */
+/* Half of the difference in a coordinate, which cannot overflow. */
 static double distance_half(const distance_plan *t, const char *x, const char *y, int64_t p) {
     return distance_element(t->dtype, x, p) / 2 - distance_element(t->dtype, y, p * t->row) / 2;
 }
 
-/* The distance of two points of k coordinates, those of y `row` apart, in units of the largest. */
+/* The distance of two points, computed relative to the largest difference. The coordinates of y are
+ * `row` apart. */
 static double distance_with_care(const distance_plan *t, const char *x, const char *y) {
     double most = 0, square = 0;
     for (int64_t p = 0; p < t->k; p++) {
@@ -98,9 +102,9 @@ static double distance_with_care(const distance_plan *t, const char *x, const ch
     return ldexp(sqrt(square), power + 1);
 }
 
-/* Distances of which the square overflowed, or lost terms, once more; `far` is what mg_distance_far says of
- * the squares. Distances of 0 are right, as points have them to themselves, where no coordinate is so small
- * that squares of differences vanish. */
+/* Recomputes distances whose square overflowed or lost terms. `far` is what mg_distance_far
+ * returned. A distance of 0 is right, as from a point to itself, unless some coordinate is so small
+ * that squares vanish. */
 static void distance_again(const distance_plan *t, char *out, int far) {
     bool narrow = t->dtype == MG_FLOAT32;
     double low = sqrt(2.5 * (double)t->k * (narrow ? FLT_MIN : DBL_MIN));
@@ -146,7 +150,7 @@ mg_array *mg_cdist(mg_array *a, mg_array *b) {
     return out;
 }
 
-/* Each run adds a part to the gradient of `a`, and the parts are summed. */
+/* Each run makes a part of the gradient of `a`, and the parts are summed. */
 mg_arrays *mg_cdist_vjp(mg_array *g, mg_array *a, mg_array *b, mg_array *d) {
     distance_plan t;
     if (distance_lay_out(&t, a, b) != MG_OK) return NULL;

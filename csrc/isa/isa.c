@@ -1,7 +1,9 @@
-/* isa.c: finds the instruction sets that were built and that this machine runs, and binds the kernels of one.
+/* isa.c: finds the instruction sets that were built and that this machine runs, and binds the
+ * kernels of one.
  *
- * The build says for which instruction sets there are any: MG_ISAS is a list of MG_EACH_ISA(name), the one
- * that all machines of a kind have first. */
+ * The build defines MG_ISAS, a list of MG_EACH_ISA(name) for each instruction set that was built.
+ * The one that all machines of a kind have comes first.
+ */
 #include "base/error.h"
 #include "isa.h"
 #include "base/platform.h"
@@ -23,14 +25,15 @@ static const mg_kernels *isa_used;
 
 #if defined(__x86_64__)
 
-/* Extended control register 0: which register files the operating system saves and restores. */
+/* Extended control register 0: the register files that the operating system saves and restores. */
 static uint64_t isa_xcr0(void) {
     uint32_t low, high;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
 }
 
-/* Intel SDM vol. 1, 14.3 and 15.2-15.4: the processor's bits count only with the system's. */
+/* Intel SDM vol. 1, 14.3 and 15.2-15.4: a feature needs both the processor's bit and the
+ * system's. */
 static bool isa_runs(const char *isa) {
     bool avx512 = strcmp(isa, "avx512") == 0;
     if (!avx512 && strcmp(isa, "avx2") != 0) return true;

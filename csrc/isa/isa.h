@@ -11,7 +11,7 @@ typedef struct {
 #include "ops.def"
 } mg_kernels;
 
-/* Its name is that of the instruction set. */
+/* Name of the table of an instruction set. */
 #define MG_KERNELS(isa) MG_KERNELS_OF(isa)
 #define MG_KERNELS_OF(isa) mg_kernels_##isa
 

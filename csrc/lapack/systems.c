@@ -1,10 +1,12 @@
-/* systems.c: linear systems, determinants and Cholesky factors of stacks of matrices.
+/* systems.c: linear systems, determinants, Cholesky and QR factors of stacks of matrices.
  *
- * All of it is computed in doubles and in place. Triangles are dealt with by halves: what the first
- * half of the columns takes from the rest is a matrix product (Toledo, "Locality of reference in LU
- * decomposition with partial pivoting", 1997). Up to SYSTEM_SMALL of them it is done row by row.
+ * All is computed in doubles and in place. Triangles are split in halves recursively. The update of
+ * the second half by the first is a matrix product (Toledo, "Locality of reference in LU
+ * decomposition with partial pivoting", 1997). Up to SYSTEM_SMALL columns are done row by row.
  *
- * A matrix that holds a NaN or an infinity gives NaN, but for determinants. */
+ * A matrix that holds a NaN or an infinity gives NaN, except in determinants, where infinities
+ * count.
+ */
 #include "kernels/sizes.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -18,10 +20,10 @@ static MG_NOINLINE bool system_bounded(const double *x, int64_t n, double most) 
     return !beyond;
 }
 
-/* ---- one matrix ---------------------------------------------------------------------------------- */
+/* ---- one matrix -------------------------------------------------------------------------------- */
 
-/* X, n rows of `width` elements, becomes L^-1 X for the lower triangle L of A, whose diagonal counts as
- * ones if `unit`. Run backwards, with negative strides, it is the upper triangle. */
+/* Replaces X, n rows of `width` elements, by L^-1 X for the lower triangle L of A. The diagonal
+ * counts as ones if `unit`. Negative strides make it the upper triangle, run backwards. */
 static void system_substitute(const double *a, int64_t a_row, int64_t a_col, bool unit, double *x,
                               int64_t x_row, int64_t n, int64_t width) {
     if (n > SYSTEM_SMALL && width > 0) {
@@ -40,7 +42,7 @@ static void system_substitute(const double *a, int64_t a_row, int64_t a_col, boo
     }
 }
 
-/* A, n x n in rows that are `row` apart, and X, n rows of `width`, beside it. */
+/* A, n x n with rows `row` apart, and X, n rows of `width`, which is transformed with A. */
 typedef struct {
     double *a, *x;
     int64_t n, row, width;
@@ -55,8 +57,8 @@ static void system_swap(double *a, double *b, int64_t n) {
     }
 }
 
-/* Gaussian elimination of columns `first` to `last`, those before being done: A becomes U and, below
- * its diagonal, L. Rows are swapped as wholes, with those of X. */
+/* Gaussian elimination of columns `first` to `last`, after the columns before. A becomes U and,
+ * below its diagonal, L. Whole rows are swapped, with those of X. */
 static void system_eliminate(system_pair *t, int64_t first, int64_t last) {
     double *a = t->a;
     int64_t n = t->n, row = t->row;
@@ -81,15 +83,15 @@ static void system_eliminate(system_pair *t, int64_t first, int64_t last) {
             system_swap(t->x + k * t->width, t->x + most * t->width, t->width);
             t->odd = !t->odd;
         }
-        if (pivot[k] == 0) continue; /* and so are those below */
+        if (pivot[k] == 0) continue; /* the elements below it are 0 too */
         for (int64_t i = k + 1; i < n; i++) a[i * row + k] /= pivot[k];
         double *below = pivot + row + k;
         mg_eliminate_outer(below + 1, row, below, row, pivot + k + 1, n - k - 1, last - k - 1);
     }
 }
 
-/* A becomes U with U^T U = A, of which the upper triangle is read; or whose diagonal holds a 0. Below
- * it anything is left. */
+/* Replaces A by U with U^T U = A. Only the upper triangle is read; below the diagonal the result is
+ * arbitrary. If A is not positive definite, U has a 0 on its diagonal, and the result is false. */
 static bool system_cholesky(double *a, int64_t row, int64_t n) {
     if (n > SYSTEM_SMALL) {
         int64_t half = n / 2;
@@ -109,15 +111,17 @@ static bool system_cholesky(double *a, int64_t row, int64_t n) {
     return true;
 }
 
-/* The reflection that turns the column x of n elements, `step` apart, onto its first one, by Householder: x
- * becomes that and the rest of v = (1, ...), with which it is I - tau v v^T. Gives tau. */
+/* Householder's reflection I - tau v v^T of the column x of n elements, `step` apart, to a
+ * multiple of e1. It stores the result in x[0], and v without its leading 1 in the rest of x.
+ * Returns tau. */
 static double system_householder(double *x, int64_t step, int64_t n) {
     double most = 0, sum = 0;
     for (int64_t i = 1; i < n; i++) most = fmax(most, fabs(x[i * step]));
     if (most == 0) return 0;
     int power;
     frexp(fmax(most, fabs(x[0])), &power);
-    double scale = ldexp(1, -power / 2); /* twice, as it may be beyond what there is */
+    /* half the power, applied twice, as the whole may be out of range */
+    double scale = ldexp(1, -power / 2);
     for (int64_t i = 0; i < n; i++) {
         double part = x[i * step] * scale * scale;
         sum += part * part;
@@ -128,8 +132,8 @@ static double system_householder(double *x, int64_t step, int64_t n) {
     return (length - first) / length;
 }
 
-/* X, m rows of n elements `row` apart, is reflected so; w is room for n. The place of the 1 in v holds
- * something else. */
+/* Applies the reflection to X, m rows of n elements `row` apart. w has room for n. v[0] holds
+ * another value, and is 1 meanwhile. */
 static void system_reflect(double tau, double *v, int64_t step, double *x, int64_t row, int64_t m,
                            int64_t n, double *w) {
     double first = v[0];
@@ -141,7 +145,7 @@ static void system_reflect(double tau, double *v, int64_t step, double *x, int64
     v[0] = first;
 }
 
-/* Q, m x n, and below it R, of A, m x n with m >= n, which is overwritten. */
+/* Q, m x n, and below it R, for A, m x n with m >= n. A is overwritten. */
 static void system_qr(double *a, int64_t m, int64_t n, double *q) {
     double tau[MG_QR_COLUMNS], w[MG_QR_COLUMNS], *r = q + m * n;
     for (int64_t k = 0; k < n; k++) {
@@ -157,7 +161,7 @@ static void system_qr(double *a, int64_t m, int64_t n, double *q) {
     }
 }
 
-/* ---- a stack of them ----------------------------------------------------------------------------- */
+/* ---- stacks ------------------------------------------------------------------------------------ */
 
 enum system_kind {
     SYSTEM_SOLVE,
@@ -172,12 +176,13 @@ enum system_kind {
 typedef struct {
     enum system_kind kind;
     bool unit;
-    /* Matrices of m rows, which are `row` apart, and n columns; of each `results`, in rows of `width`. */
+    /* Matrices of m rows, `row` apart, and n columns. Each has `results` results in rows of
+     * `width`. */
     double *a, *x;
     int64_t m, n, row, width, results, items, items_per_block;
 } system_plan;
 
-/* Whether what is read of a matrix is all finite, or, of one whose infinities count, no NaN. */
+/* True if all elements that are read of a matrix are finite; for determinants, if none is NaN. */
 static bool system_sound(const system_plan *t, const double *a) {
     bool lower = t->kind == SYSTEM_LOWER || t->kind == SYSTEM_CHOLESKY;
     for (int64_t i = 0; i < t->m; i++) {
@@ -189,8 +194,8 @@ static bool system_sound(const system_plan *t, const double *a) {
     return true;
 }
 
-/* The determinant from the pivots, as part * 2^power with a part near 1, which cannot overflow before
- * its end; or its sign and the logarithm of its magnitude. */
+/* The determinant from the pivots: part * 2^power, with a part near 1, so that only the end can
+ * overflow. With `logarithm`: its sign, and the logarithm of its magnitude. */
 static void system_determinant(const system_pair *t, bool logarithm, double *to) {
     double part = t->odd ? -1 : 1;
     int power = 0, more = 0;
@@ -236,7 +241,7 @@ static void system_item(const system_plan *t, double *a, double *x) {
     case SYSTEM_LOWER:
         system_substitute(a, row, 1, t->unit, x, width, n, width);
         break;
-    case SYSTEM_CHOLESKY: /* the lower factor is the upper one of the other triangle, transposed */
+    case SYSTEM_CHOLESKY: /* the lower factor is the transpose of the upper factor */
         for (int64_t i = 1; i < n; i++)
             for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
         system_cholesky(a, n, n);
@@ -262,8 +267,8 @@ static void system_block(void *context, int64_t block) {
         system_item(t, t->a + i * t->m * t->row, t->x + i * t->results);
 }
 
-/* A copy in doubles, to be worked on: its rows are longer by a line of a cache where they would fall onto
- * few of its sets. */
+/* A copy in doubles to be overwritten. Its rows are a cache line longer if they would fall into few
+ * cache sets. */
 static mg_array *system_copy(system_plan *t, mg_array *a) {
     int64_t shape[MG_MAX_NDIM], last = a->ndim - 1;
     t->n = a->shape[last];
@@ -280,8 +285,9 @@ static mg_array *system_copy(system_plan *t, mg_array *a) {
     return NULL;
 }
 
-/* Works through the stack: A and X, or NULL for A itself, are contiguous arrays of doubles. ESINGULAR
- * with the number of the first matrix that has a 0 on its diagonal where it is divided by. */
+/* Processes the stack. A and X are contiguous arrays of doubles; X is NULL if A itself is the
+ * result. MG_ESINGULAR with the number of the first matrix that has a 0 on its diagonal where it is
+ * divided by. */
 static int system_run(system_plan *t, mg_array *a, mg_array *x) {
     if (!x) x = a;
     t->row = a->shape[a->ndim - 1];
@@ -302,7 +308,7 @@ static int system_run(system_plan *t, mg_array *a, mg_array *x) {
     return MG_OK;
 }
 
-/* A made array of doubles in another dtype, which takes its place. */
+/* Converts a new array of doubles to another dtype, and releases it. */
 static mg_array *system_result(mg_array *made, int dtype) {
     if (!made || dtype == MG_FLOAT64) return made;
     mg_array *cast = mg_cast(made, dtype);
@@ -310,7 +316,8 @@ static mg_array *system_result(mg_array *made, int dtype) {
     return cast;
 }
 
-/* A stack of float matrices, square or (tall) with at least as many rows as columns? */
+/* True for a stack of float matrices that are square, or, if `tall`, have at least as many rows as
+ * columns. */
 static bool system_takes(const mg_array *a, bool tall) {
     if (!mg_is_float(a->dtype)) return mg_fail(MG_EDTYPE, a->dtype, 0);
     if (a->ndim < 2) return mg_fail(MG_ENDIM, a->ndim, 2);
@@ -318,7 +325,7 @@ static bool system_takes(const mg_array *a, bool tall) {
     return (tall ? m >= n : m == n) || mg_fail(MG_ESHAPE, m, n);
 }
 
-/* X with A X = B, or the inverse where B is NULL. */
+/* X with A X = B, or the inverse of A if B is NULL. */
 static mg_array *system_solve(system_plan *t, mg_array *a, mg_array *b) {
     if (!system_takes(a, false)) return NULL;
     if (b && b->ndim != a->ndim) return mg_fail(MG_ESHAPE, a->ndim, b->ndim);

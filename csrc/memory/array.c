@@ -1,10 +1,11 @@
-/* array.c: making arrays, and the views that share a buffer. */
+/* array.c: creation of arrays, and views that share a buffer. */
 #include "array.h"
 #include "base/gil.h"
 
 #include <string.h>
 
-enum { ARRAY_LONG = 1 << 16 }; /* elements: tens of microseconds of work and more */
+/* elements; filling an array of this size takes tens of microseconds or more */
+enum { ARRAY_LONG = 1 << 16 };
 
 /* ---- layout ---- */
 
@@ -63,7 +64,7 @@ int mg_axes_mask(int ndim, int naxes, const int32_t *axes, uint32_t *mask) {
 
 /* ---- making and releasing ---- */
 
-/* Sizes or strides. There are few axes. */
+/* Copies sizes or strides. There are few axes. */
 MG_INLINE void array_copy_axes(int64_t *restrict to, const int64_t *restrict from, int ndim) {
     for (int d = 0; d < ndim; d++) {
         MG_AS_IT_IS;
@@ -71,7 +72,7 @@ MG_INLINE void array_copy_axes(int64_t *restrict to, const int64_t *restrict fro
     }
 }
 
-/* An array header over `buffer`, whose reference it takes over; on failure the buffer is released. */
+/* An array header over `buffer`. Takes over the reference; on failure releases it. */
 MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndim,
                                const int64_t *shape, int64_t size) {
     size_t capacity;
@@ -96,7 +97,7 @@ mg_array *mg_new(int dtype, int ndim, const int64_t *shape) {
     int64_t count = 0;
     if (dtype < MG_UINT8 || dtype > MG_FLOAT64) return mg_fail(MG_EDTYPE, dtype, 0);
     if (mg_count(ndim, shape, (int)mg_itemsize(dtype), &count)) return NULL;
-    if (count > ARRAY_LONG) mg_gil_give_up(); /* filling it will take a while */
+    if (count > ARRAY_LONG) mg_gil_give_up(); /* filling it takes a while */
     mg_buffer *buffer = mg_buffer_new((size_t)(count * mg_itemsize(dtype)));
     if (!buffer) return mg_fail(MG_ENOMEM, count * mg_itemsize(dtype), 0);
     mg_array *a = array_over(buffer, buffer->data, dtype, ndim, shape, count);
@@ -137,7 +138,7 @@ mg_arrays *mg_arrays_of(int count, mg_array *const *made) {
 
 mg_array *mg_empty(int dtype, int ndim, const int64_t *shape) { return mg_new(dtype, ndim, shape); }
 
-/* A number of Python's: no axes, and it takes the dtype of the operands that it meets. */
+/* An array for a Python number: 0-d, and it takes the dtype of the operand it meets. */
 static mg_array *array_number(int dtype) {
     mg_array *a = mg_new(dtype, 0, NULL);
     if (a) a->weak = 1;
@@ -209,7 +210,7 @@ mg_array *mg_view_as(mg_array *a, int dtype) {
     return view;
 }
 
-/* Copies `shape` with its one -1 resolved against a's size; 0 or an error code. */
+/* Copies `shape` and replaces its one -1 by the size that fits. 0 or an error code. */
 static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64_t *resolved) {
     if (ndim < 0 || ndim > MG_MAX_NDIM) return mg_fail_code(MG_ENDIM, ndim, MG_MAX_NDIM);
     int64_t known = 1, count;
@@ -224,12 +225,12 @@ static int view_resolve(const mg_array *a, int ndim, const int64_t *shape, int64
         if (known == 0 || a->size % known != 0) return mg_fail_code(MG_ESHAPE, a->size, known);
         resolved[unknown] = a->size / known;
     } else if (known != a->size) return mg_fail_code(MG_ESHAPE, a->size, known);
-    /* Beside a size of 0 the others are any: strides are their products. */
+    /* With a size of 0 the other sizes are arbitrary, and strides are their products. */
     return a->size ? MG_OK : mg_count(ndim, resolved, (int)mg_itemsize(a->dtype), &count);
 }
 
-/* Strides that show a's elements, in order, in another shape of the same size. False if there are
- * none: a run of new axes must lie within a run of old axes that is contiguous in itself. */
+/* Strides under which a's elements, in order, have another shape of the same size. False if there
+ * are none. A run of new axes must lie within a run of old axes that is contiguous in itself. */
 static bool view_strides(const mg_array *a, int ndim, const int64_t *shape, int64_t *strides) {
     int64_t old_shape[MG_MAX_NDIM], old_strides[MG_MAX_NDIM];
     int old_ndim = 0;
@@ -259,7 +260,7 @@ static bool view_strides(const mg_array *a, int ndim, const int64_t *shape, int6
         o = o_end;
         n = n_end;
     }
-    for (; n < ndim; n++) strides[n] = 1; /* what is left has size 1 */
+    for (; n < ndim; n++) strides[n] = 1; /* the remaining axes have size 1 */
     return true;
 }
 
@@ -352,7 +353,7 @@ mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, in
     memcpy(strides, a->strides, sizeof(int64_t) * (size_t)a->ndim);
     strides[axis] = (b->data - a->data) / item / (b_start - a_start);
     int64_t first = (a->data - a->buffer->data) / item - a_start * strides[axis];
-    int64_t low = first, high = first; /* the least and the last element */
+    int64_t low = first, high = first; /* the lowest and the highest element */
     for (int d = 0; d < a->ndim; d++)
         *(strides[d] < 0 ? &low : &high) += (shape[d] - 1) * strides[d];
     if (low < 0 || (high + 1) * item > (int64_t)a->buffer->bytes) return mg_fail(MG_EARG, axis, 0);
@@ -377,8 +378,9 @@ mg_array *mg_view_diagonal(mg_array *a, int64_t offset) {
     return mg_alias(a, data, c, shape, strides);
 }
 
-/* True unless the axes, taken by growing stride, nest: each stride steps over all that lies below it.
- * Sufficient for every view that can be made here. */
+/* True unless the axes, sorted by stride, nest: each stride steps over all elements of the smaller
+ * strides. If they nest, no elements overlap, and every non-overlapping view that this file makes
+ * nests. */
 int mg_overlaps_itself(const mg_array *a) {
     if (a->size <= 1) return 0;
     int64_t reach = 0;
@@ -402,7 +404,7 @@ int mg_overlaps_itself(const mg_array *a) {
     return 0;
 }
 
-/* ---- whom a buffer belongs to ---- */
+/* ---- ownership of buffers ---- */
 
 int64_t mg_version(const mg_array *a) { return a->buffer->written; }
 int64_t mg_pins(const mg_array *a) { return a->buffer->pins; }

@@ -1,17 +1,20 @@
-/* blocks.c: the block cache. Every eager operation takes a block for its result and soon gives it
- * back, so both must cost little, and a large result must not fault in fresh pages each time.
+/* blocks.c: the block cache.
  *
- * Small blocks (below 4 MiB) come from malloc, in classes of four steps to a power of two, each
- * with 64 bytes on top so that a header and a round size fit together. A class is a stack behind a
- * spin lock: taking or giving is one atomic exchange and a plain store.
- * Large blocks are mappings of whole huge pages, in classes of eight steps to a power of two.
+ * Every eager operation takes a block for its result and soon gives it back, so both must be cheap.
+ * A large result must also not fault in fresh pages each time.
  *
- * At most MINIGRAD_CACHE_LIMIT bytes lie in the cache (a quarter of the memory unless set; 0 turns
- * it off). Small blocks, and nodes of the tape (node.h), get up to half of it and keep it; for large
- * ones the oldest goes first.
+ * Small blocks (below 4 MiB) come from malloc, in classes of four steps to a power of two. Each
+ * class has 64 bytes more, so that a header and a round size fit together. A class is a stack
+ * behind a spin lock: taking or giving is one atomic exchange and a plain store. Large blocks are
+ * mappings of whole huge pages, in classes of eight steps to a power of two.
  *
- * Tests deny blocks that are asked of the system, to see what follows. While they do nothing is cached,
- * so that every block is asked for; a block from the cache costs nothing for it. */
+ * The cache holds at most MINIGRAD_CACHE_LIMIT bytes (a quarter of the memory unless set; 0 turns
+ * it off). Small blocks get up to half of it and keep it. When large blocks exceed their part, the
+ * oldest goes first.
+ *
+ * Tests can make requests to the system fail, to see the consequences. Meanwhile nothing is cached,
+ * so that every block is requested. A normal take from the cache does not check this.
+ */
 #include "base/spin.h"
 #include "base/system.h"
 #include "buffer.h"
@@ -29,11 +32,12 @@
 enum {
     BLOCKS_UNIT = 64,            /* small blocks: alignment and finest step */
     BLOCKS_PAGE = 2 << 20,       /* large blocks: a huge page */
-    BLOCKS_OFFSET = 4096,        /* small blocks of several times this start at multiples of it */
-    BLOCKS_SMALL_MAX = (4 << 20) - BLOCKS_UNIT, /* beyond, a block is large */
+    /* small blocks of several times this size start at multiples of it */
+    BLOCKS_OFFSET = 4096,
+    BLOCKS_SMALL_MAX = (4 << 20) - BLOCKS_UNIT, /* larger blocks are large blocks */
     BLOCKS_SMALL_CLASSES = 61,   /* 64 bytes .. 4 MiB */
-    BLOCKS_LARGE_CLASSES = 193,  /* 4 MiB .. 128 TiB, all that can be addressed */
-    BLOCKS_GRANT = 64 << 10      /* a small class asks for room in steps of at least this */
+    BLOCKS_LARGE_CLASSES = 193,  /* 4 MiB .. 128 TiB, the whole address space */
+    BLOCKS_GRANT = 64 << 10      /* a small class is granted room in steps of at least this */
 };
 
 typedef struct blocks_free { /* lies in the first bytes of a cached small block */
@@ -44,11 +48,11 @@ static struct blocks_bin {
     _Alignas(64) mg_spin lock;
     blocks_free *top;
     int64_t cached;  /* blocks on the stack */
-    int64_t allowed; /* how many may lie there; grows by grants out of the common limit */
-    int64_t made;    /* blocks that exist, on the stack or in use */
+    int64_t allowed; /* blocks that the stack may hold; grows by grants from the common limit */
+    int64_t made;    /* blocks that exist, cached or in use */
 } blocks_bins[BLOCKS_SMALL_CLASSES];
 
-static _Atomic int64_t blocks_granted; /* bytes that small classes and nodes may cache, all together */
+static _Atomic int64_t blocks_granted; /* bytes that small classes may cache together */
 
 typedef struct blocks_region { /* lies in the first bytes of a cached large block */
     struct blocks_region *newer, *older;
@@ -66,7 +70,7 @@ static struct {
 /* Set by mg_deny_blocks. */
 static struct {
     _Atomic bool on;
-    _Atomic int64_t asked, first, last; /* blocks since then; the numbers of those that are denied */
+    _Atomic int64_t asked, first, last; /* requests since then; the numbers of requests that fail */
 } blocks_denied;
 
 static void *blocks_small_make(int class, size_t bytes);
@@ -77,8 +81,8 @@ static void blocks_large_clear(void);
 
 /* ---- classes ------------------------------------------------------------------------------ */
 
-/* Sizes 1, 2, .. 2^(bits+1), then 2^bits steps to each power of two, like floating-point numbers
- * of `bits` bits of fraction, rounded up. */
+/* Sizes 1, 2, .. 2^(bits+1), then 2^bits steps to each power of two. These are floating-point
+ * numbers with `bits` bits of fraction, rounded up. */
 MG_INLINE int blocks_class(uint64_t size, int bits) {
     if (size <= (uint64_t)2 << bits)
         return (int)size;
@@ -93,7 +97,7 @@ MG_INLINE uint64_t blocks_class_size(int class, int bits) {
     return (uint64_t)(((class - 1) & ((1 << bits) - 1)) + (1 << bits) + 1) << shift;
 }
 
-/* Class 0 holds 64 bytes: the unit on top of each class. */
+/* Class 0 holds 64 bytes: the unit that each class has on top. */
 MG_INLINE int blocks_small_class(size_t bytes) {
     return blocks_class((bytes - (bytes > 0)) / BLOCKS_UNIT, 2);
 }
@@ -167,7 +171,7 @@ void mg_cache_clear(void) {
     blocks_large_clear();
 }
 
-/* Bytes in blocks that exist, and those of them that lie in the cache. */
+/* Bytes of all blocks that exist, and of those in the cache. */
 static void blocks_count(int64_t *made, int64_t *cached) {
     mg_spin_lock(&blocks_large.lock);
     *made = blocks_large.made;
@@ -194,7 +198,7 @@ int64_t mg_live_bytes(void) {
     return made - cached;
 }
 
-/* ---- denied blocks ------------------------------------------------------------------------ */
+/* ---- requests that fail ------------------------------------------------------------------ */
 
 int64_t mg_deny_blocks(int64_t first, int64_t last) {
     int64_t asked = atomic_exchange(&blocks_denied.asked, 0);
@@ -205,7 +209,7 @@ int64_t mg_deny_blocks(int64_t first, int64_t last) {
     return asked;
 }
 
-/* Whether the block that is asked of the system now is one of those. */
+/* True if the current request to the system is to fail. */
 static bool blocks_deny(void) {
     if (MG_LIKELY(!atomic_load_explicit(&blocks_denied.on, memory_order_relaxed))) return false;
     int64_t number = atomic_fetch_add(&blocks_denied.asked, 1) + 1;
@@ -218,7 +222,8 @@ static int64_t blocks_limit(void) {
     static _Atomic int64_t known = -1;
     int64_t limit = atomic_load_explicit(&known, memory_order_relaxed);
     if (MG_UNLIKELY(atomic_load_explicit(&blocks_denied.on, memory_order_relaxed))) return 0;
-    if (MG_UNLIKELY(limit < 0)) { /* two threads may both ask: they get the same answer */
+    /* two threads may both find out the limit, with the same result */
+    if (MG_UNLIKELY(limit < 0)) {
         limit = mg_system_env("MINIGRAD_CACHE_LIMIT");
         if (limit < 0)
             limit = mg_system_memory() / 4;
@@ -227,8 +232,9 @@ static int64_t blocks_limit(void) {
     return limit;
 }
 
-/* A processor tells addresses apart by their last 12 bits first: a load waits for a recent store that
- * agrees with it in these. Where all arrays of a loop start at the same of them, none does. */
+/* A processor first compares addresses by their last 12 bits. A load waits for a recent store whose
+ * address has the same 12 bits (4K aliasing). If all arrays of a loop start at the same offset in a
+ * page, no load waits. */
 static void *blocks_small_make(int class, size_t bytes) {
     void *block = NULL;
     size_t alignment = bytes < 8 * BLOCKS_OFFSET ? BLOCKS_UNIT : BLOCKS_OFFSET;
@@ -253,7 +259,7 @@ int mg_cache_grant(int64_t room) {
     return granted;
 }
 
-/* The class is full: enlarge it while small blocks have not used up their half of the limit. */
+/* The class is full: enlarges it while small blocks have not used up their half of the limit. */
 static void blocks_small_overflow(void *block, int class) {
     int64_t capacity = (int64_t)blocks_small_capacity(class);
     int64_t more = mg_max(BLOCKS_GRANT / capacity, 1);
@@ -277,7 +283,7 @@ static void blocks_small_overflow(void *block, int class) {
 
 /* ---- large blocks ------------------------------------------------------------------------- */
 
-/* A mapping that starts at a huge page: map one page too many and trim both ends. */
+/* A mapping that starts at a huge page: maps one page too many and trims both ends. */
 static void *blocks_map(size_t bytes) {
     size_t total = bytes + BLOCKS_PAGE;
     char *map = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -327,8 +333,8 @@ static void *blocks_large_take(size_t bytes, size_t *capacity) {
     return block;
 }
 
-/* Unmaps the oldest cached blocks until at most `limit` bytes are cached. Called with the lock
- * held; lets it go. */
+/* Unmaps the oldest cached blocks until at most `limit` bytes are cached. Releases the lock, which
+ * the caller holds. */
 static void blocks_large_shrink(int64_t limit) {
     while (blocks_large.cached > limit) {
         int oldest = -1;
@@ -356,7 +362,7 @@ static void blocks_large_give(void *block, size_t bytes) {
     size_t capacity = blocks_large_capacity(class);
     int64_t limit = mg_max(blocks_limit() - atomic_load(&blocks_granted), 0);
     mg_spin_lock(&blocks_large.lock);
-    if ((int64_t)capacity > limit) { /* would only drive out all others */
+    if ((int64_t)capacity > limit) { /* would only evict all others */
         blocks_large.made -= (int64_t)capacity;
         mg_spin_unlock(&blocks_large.lock);
         munmap(block, capacity);
@@ -378,8 +384,8 @@ static void blocks_large_clear(void) {
 /* ---- fork --------------------------------------------------------------------------------- */
 #ifndef MG_NO_THREADS
 
-/* All locks are held over fork, so that the child finds every list whole and every lock free. No
- * thread ever holds two of them otherwise. */
+/* All locks are held during fork, so that the child finds every list complete and every lock free.
+ * No thread ever holds two of the locks otherwise. */
 static void blocks_before_fork(void) {
     for (int class = 0; class < BLOCKS_SMALL_CLASSES; class++)
         mg_spin_lock(&blocks_bins[class].lock);

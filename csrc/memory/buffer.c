@@ -1,8 +1,9 @@
 /* buffer.c: reference-counted memory and the write clock.
  *
- * A small buffer and its data are one block: the struct in the first 64 bytes, the data behind it,
- * still aligned; that halves the calls to the block cache. Large data has a block of its own, which
- * starts at a huge page. */
+ * A small buffer and its data are one block, with the struct in the first 64 bytes and the aligned
+ * data behind it. That halves the calls of the block cache. Large data has a block of its own,
+ * which starts at a huge page.
+ */
 #include "buffer.h"
 
 enum { BUFFER_HEADER = 64, BUFFER_SPLIT = (4 << 20) - 2 * BUFFER_HEADER };
@@ -23,7 +24,7 @@ MG_INLINE mg_buffer *buffer_init(mg_buffer *buffer, void *data, size_t bytes) {
 inline mg_buffer *mg_buffer_new(size_t bytes) {
     bool split = bytes >= BUFFER_SPLIT;
     size_t whole, usable;
-    bytes += bytes == 0; /* data points into the block even then */
+    bytes += bytes == 0; /* even then data points into the block */
     mg_buffer *buffer = mg_block_take(split ? BUFFER_HEADER : bytes + BUFFER_HEADER, &whole);
     if (MG_UNLIKELY(!buffer))
         return mg_fail(MG_ENOMEM, (int64_t)bytes, 0);
@@ -50,7 +51,8 @@ mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable) {
 }
 
 inline void mg_buffer_release(mg_buffer *buffer) {
-    /* A lone reference is ours and cannot be copied meanwhile: no need for the atomic decrement. */
+    /* A sole reference belongs to the caller and cannot be copied meanwhile, so no atomic decrement
+     * is needed. */
     if (atomic_load_explicit(&buffer->refs, memory_order_acquire) != 1 &&
         atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;

@@ -10,16 +10,17 @@ struct mg_buffer {
     char *data;
     size_t bytes;        /* usable bytes */
     _Atomic int64_t refs;
-    _Atomic int64_t written; /* the write clock when it was made, or at the last in-place write */
-    _Atomic int32_t pins;    /* how many times the tape has saved it */
-    _Atomic int32_t shared;  /* how many others may write it: foreign memory, live NumPy views */
+    _Atomic int64_t written; /* the write clock when the buffer was made or last written in place */
+    _Atomic int32_t pins;    /* how often the tape has saved it */
+    _Atomic int32_t shared;  /* number of outside writers: foreign memory, live NumPy views */
     bool writable;
     bool borrowed;
-    void *owner;             /* borrowed memory: who keeps it, to be released if not NULL */
+    /* of borrowed memory: the object that keeps it, released if not NULL */
+    void *owner;
     void (*release)(void *owner);
 };
 
-/* Bytes are uninitialised. NULL and MG_ENOMEM when there is no memory. */
+/* A new buffer of uninitialised bytes. NULL and MG_ENOMEM if there is no memory. */
 mg_buffer *mg_buffer_new(size_t bytes);
 mg_buffer *mg_buffer_borrow(void *data, size_t bytes, bool writable);
 MG_INLINE void mg_buffer_retain(mg_buffer *buffer) {
@@ -32,9 +33,9 @@ int64_t mg_clock_tick(void);
 int64_t mg_clock_now(void);
 void mg_buffer_touch(mg_buffer *buffer); /* written = tick */
 
-/* Blocks of memory from the cache, 64-byte aligned, also for 0 bytes; `*capacity` gets the usable
- * bytes. NULL (and no error set) when there is no memory even with an empty cache. give takes the
- * capacity or the number of bytes that was asked for. Thread-safe. */
+/* Takes a block from the cache, 64-byte aligned, also for 0 bytes. `*capacity` receives the usable
+ * bytes. NULL (and no error set) if there is no memory even after the cache is emptied.
+ * mg_block_give takes the capacity, or the number of bytes that was requested. Thread-safe. */
 void *mg_block_take(size_t bytes, size_t *capacity);
 void mg_block_give(void *block, size_t bytes);
 

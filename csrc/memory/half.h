@@ -1,8 +1,11 @@
-/* half.h: float16 (IEEE 754 binary16) and bfloat16, as bits in an integer, from and to floats.
+/* half.h: conversions of float16 (IEEE 754 binary16) and bfloat16, as bits in an integer, from and
+ * to float.
  *
- * Rounded to nearest, ties to even; NaN stays NaN, with its sign and the upper part of its payload. There
- * are no branches, so that loops over these are vectors. The subnormal float16 of a float is read off a sum
- * with 0.5, which rounds at their last place (Giesen, "Float->half variants", 2012). */
+ * Conversions round to nearest, ties to even. NaN keeps its sign and the upper part of its payload.
+ * There are no branches, so that loops over conversions are vectorised. A subnormal float16 is read
+ * off the sum of the float and 0.5. That sum rounds at the last place of a subnormal (Giesen,
+ * "Float->half variants", 2012).
+ */
 #ifndef MG_HALF_H
 #define MG_HALF_H
 
@@ -48,8 +51,9 @@ MG_INLINE uint16_t mg_to_bf16(float x) {
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
 }
 
-/* The float that rounds as the double does: cut off, its last bit set if anything was (Boldo and Melquiond,
- * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008). */
+/* The double rounded to odd: cut off to a float, whose last bit is set if anything was lost.
+ * Rounding that float again gives the same as rounding the double. (Boldo and Melquiond, "Emulation
+ * of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.) */
 MG_INLINE float mg_to_odd(double x) {
     float near = (float)x;
     uint32_t above = __builtin_fabs((double)near) > __builtin_fabs(x), inexact = (double)near != x;

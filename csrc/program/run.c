@@ -1,7 +1,9 @@
-/* run.c: every kernel behind one function, by the number of its operation.
+/* run.c: mg_run, which calls every kernel by the number of its operation.
  *
- * Elementwise operations come first, in the order of elementwise.def, then their derivatives in the same
- * order, then those that write over the gradient, then the table that thunks.py makes of ops.def. */
+ * Elementwise operations come first, in the order of elementwise.def. Their derivatives follow in
+ * the same order, and then the derivatives that write over the gradient. The last are the
+ * operations of ops.def, in the table made by thunks.py.
+ */
 
 enum { OP_TABLE = sizeof op_table / sizeof *op_table };
 
@@ -60,7 +62,7 @@ const char *mg_run_signature(int op) {
     return op < mg_op_count() ? (unary ? "a:1" : "aa:1") : unary ? "ak:1" : "iak:n";
 }
 
-/* ---- for the accelerator ---- */
+/* ---- table for the accelerator ---- */
 
 const mg_core *mg_core_table(void) {
     static const mg_core core = {

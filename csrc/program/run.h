@@ -1,4 +1,5 @@
-/* run.h: helpers of the thunks of ops.def: the type of their table, and readers of arguments. */
+/* run.h: helpers of the thunks made from ops.def: the type of their table, and readers of
+ * arguments. */
 #ifndef MG_RUN_H
 #define MG_RUN_H
 
@@ -9,16 +10,18 @@
 #include <limits.h>
 
 typedef struct {
-    const char *name, *title; /* of the kernel; of the operation that errors name */
-    const char *signature;    /* a letter for each argument, a colon, one for the result: see mg_op_signature */
+    const char *name, *title; /* of the kernel; of the public operation, for errors */
+    /* a letter for each argument, a colon, one for the result: see mg_run_signature */
+    const char *signature;
     int (*run)(mg_array *const *in, const mg_args *args, mg_arrays *out);
 } op_entry;
 
-/* As an int: no kernel takes a number outside its range for a valid one. */
+/* Clamps to the range of int. No kernel accepts a number outside that range, so a clamped one is
+ * refused too. */
 MG_INLINE int64_t op_int(int64_t value) { return mg_max(INT_MIN, mg_min(value, INT_MAX)); }
 
-/* Reads axes, and returns where the next argument is. More than an array can have are cut off: some of
- * the rest is out of range, or twice there. */
+/* Reads axes, and returns the address of the next argument. Counts above MG_MAX_NDIM + 1 are cut
+ * off. Among so many axes one is always out of range or repeated. */
 MG_INLINE const int64_t *op_axes(const int64_t *i, int64_t *count, int32_t axes[MG_MAX_NDIM + 1]) {
     int64_t given = *count;
     *count = mg_min(given, MG_MAX_NDIM + 1);
@@ -26,8 +29,8 @@ MG_INLINE const int64_t *op_axes(const int64_t *i, int64_t *count, int32_t axes[
     return i + mg_max(given, 0);
 }
 
-/* The number of axes, of each axis the windows' count and step, of all of them where they start, how
- * large they are and, if there are any, their divisors. */
+/* Reads mg_windows. First comes the number of axes; then the counts and steps of all axes. The
+ * starts of all windows follow, then their sizes and, if given, their divisors. */
 static bool op_read_windows(const int64_t *i, int64_t n, mg_windows *to) {
     int64_t axes = n > 0 ? i[0] : 0, total = 0;
     if (axes < 1 || axes > 3 || n < 1 + 2 * axes) return false;
@@ -46,7 +49,7 @@ static bool op_read_windows(const int64_t *i, int64_t n, mg_windows *to) {
     return true;
 }
 
-/* The number of axes, the groups, then for each of mg_conv's lists as many numbers. */
+/* Reads mg_conv: the number of axes, the groups, then the lists, with a number for each axis. */
 static bool op_read_conv(const int64_t *i, int64_t n, mg_conv *to) {
     int64_t axes = n > 0 ? i[0] : 0, *lists[] = {to->size,   to->kernel,   to->counts,
                                                  to->stride, to->dilation, to->before};

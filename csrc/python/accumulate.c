@@ -7,19 +7,19 @@ bool accumulate_sole(speed_state *s, PyObject *x) {
     return array && array_is(s, array) && s->core->sole_owner(handle_array(array));
 }
 
-/* No hook has kept it, and no other edge gets it. */
+/* True if no hook has kept the gradient and no other edge gets it. */
 bool accumulate_alone(speed_state *s, PyObject *g) {
     return Py_REFCNT(g) == 1 && tensor_is(s, g) && !((tensor *)g)->weak && accumulate_sole(s, g) &&
            Py_REFCNT(((tensor *)g)->fields[TENSOR_ARRAY]) == 1;
 }
 
-/* True if, moreover, no tracer watches, so that the buffer can be reused for the result. */
+/* True if, moreover, no tracer is active, so that the buffer can be reused for the result. */
 bool accumulate_unseen(speed_state *s, PyObject *g) {
     return (PyObject *)Py_TYPE(g) == s->uses[USE_RESULT] &&
            ((tensor *)g)->fields[TENSOR_EDGE] == Py_None && accumulate_alone(s, g) && !call_watched(s);
 }
 
-/* True if a user's write over this gradient is seen nowhere else, or is refused. */
+/* True if a user's write to this gradient is visible nowhere else, or is refused. */
 bool accumulate_writable_alone(speed_state *s, PyObject *g) {
     PyObject *array = tensor_is(s, g) ? tensor_array(s, g) : NULL;
     if (!array) PyErr_Clear();
@@ -27,7 +27,7 @@ bool accumulate_writable_alone(speed_state *s, PyObject *g) {
            s->core->overlaps_itself(handle_array(array));
 }
 
-/* Whether two tensors have the same dtype. */
+/* True if two tensors have the same dtype. */
 static bool accumulate_same_dtype(speed_state *s, PyObject *a, PyObject *b) {
     PyObject *x = tensor_array(s, a), *y = x && tensor_is(s, b) ? tensor_array(s, b) : NULL;
     return y && handle_array(x)->dtype == handle_array(y)->dtype;
@@ -54,14 +54,14 @@ bool accumulate_into(speed_state *s, PyObject *to, PyObject *g) {
     return done;
 }
 
-/* A contiguous copy that the tape knows nothing of. */
+/* A contiguous copy that is not on the tape. */
 PyObject *accumulate_copied(speed_state *s, PyObject *g) {
     PyObject *array = tensor_array(s, g);
     mg_arrays out;
     if (!array) return NULL;
     if (!call_watched(s)) {
         mg_array *in = handle_array(array);
-        Py_INCREF(array); /* others may replace it meanwhile */
+        Py_INCREF(array); /* another thread may replace it meanwhile */
         void *outer = gil_enter();
         int code = s->core->run(s->kernel_copy, 1, &in, &(mg_args){NULL}, &out);
         gil_leave(outer);
@@ -76,7 +76,7 @@ bool accumulate_leaf_empty(speed_state *s, PyObject *leaf) {
     return !held || held == Py_None;
 }
 
-/* The sum of what a leaf has and a gradient: where that lies, if it may be added to. */
+/* The sum of a leaf's `grad` and a gradient, computed in place if the `grad` may be written. */
 static PyObject *accumulate_sum(speed_state *s, PyObject *held, PyObject *g) {
     PyObject *edge = tensor_is(s, held) ? tensor_parent(s, held) : NULL, *made = NULL;
     if (edge == Py_None && accumulate_sole(s, held) && accumulate_same_dtype(s, held, g) &&
@@ -90,8 +90,8 @@ static PyObject *accumulate_sum(speed_state *s, PyObject *held, PyObject *g) {
     return made;
 }
 
-/* Another thread may bring a gradient while this one copies or adds. It takes out what is there, and puts in
- * the sum once there is nothing. */
+/* Another thread may add a gradient while this one copies or adds. This thread therefore takes the
+ * leaf's `grad` out, and puts the sum back only once the leaf has none. */
 bool accumulate_leaf(speed_state *s, PyObject *leaf, PyObject *g, bool shared) {
     PyObject **place = &((tensor *)leaf)->fields[TENSOR_GRAD], *held, *made = NULL;
     bool done = true;
@@ -106,7 +106,7 @@ bool accumulate_leaf(speed_state *s, PyObject *leaf, PyObject *g, bool shared) {
         PyObject *sum = accumulate_sum(s, held, made ? made : g);
         Py_XDECREF(made);
         done = sum;
-        made = done ? sum : held; /* which goes back */
+        made = done ? sum : held; /* after an error the old `grad` goes back */
         if (done) Py_DECREF(held);
     }
     if (!made) return false;

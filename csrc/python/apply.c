@@ -1,10 +1,10 @@
-/* apply.c: application of a row of the op table: its kernel or its forward in Python, the result as a
- * tensor, and a node. */
+/* apply.c: applies a row of the op table: runs its kernel or its forward in Python, and records a
+ * node. */
 #include "speed.h"
 
 #include <string.h>
 
-/* ---- functions that hold what they were made of ---- */
+/* ---- functions made at run time ---- */
 
 static void holder_free(PyObject *capsule) {
     holder *self = PyCapsule_GetPointer(capsule, NULL);
@@ -31,20 +31,21 @@ PyObject *holder_function(PyMethodDef *method, holder *made, PyObject *module) {
 
 /* ---- operations ---- */
 
-/* How the function of an operation is called. */
+/* Calling conventions of an operation's function. */
 typedef enum { TAKES_INPUTS, TAKES_ONE_AND_ARGS, TAKES_LIST_AND_ARGS } apply_style;
 
 typedef struct {
-    holder held;  /* the row and its forward, a function of arrays and arguments or None */
-    int kernel;   /* the number of what runs in its place; -1 for none */
+    holder held;  /* the row, and its forward: a function of arrays and arguments, or None */
+    int kernel;   /* number of the operation that is run; -1 for none */
     int style;    /* an apply_style */
-    int arity;    /* -1 for any number of inputs, of which nothing is saved */
-    int fits;     /* the number of a question that is asked first; -1 for none */
+    int arity;    /* -1 for any number of inputs; then nothing is saved */
+    int fits;     /* number of a question that must be answered with yes first; -1 for none */
     int elementwise, differentiable, wants_shape;
-    int reduces;  /* all axes, where it is called with inputs alone */
-    int moves;    /* storage dtypes as they are, from the second input on */
-    /* For each set of inputs that need gradients, the three that are saved: places among the inputs,
-     * after which comes the result, and then nothing. */
+    int reduces;  /* reduces all axes, if it is called with inputs alone */
+    int moves;    /* takes storage dtypes without a cast, from the second input on */
+    /* For each set of inputs that need gradients, the three arrays to save, as numbers. A number
+     * below the count of inputs is an input, the count itself is the result, and all above are
+     * none. */
     char saved[];
 } operation;
 
@@ -55,20 +56,22 @@ typedef struct {
     PyObject *const *inputs; /* tensors */
     int n;
     PyObject *args;   /* other arguments: a tuple, or NULL */
-    PyObject **arrays, *few[OPERANDS]; /* the inputs', as they were before the call */
-    PyObject *shapes[OPERANDS];        /* likewise; NULL for none */
-    PyObject *result;                  /* its array */
+    PyObject **arrays, *few[OPERANDS]; /* the arrays of the inputs before the call */
+    /* the shapes of the inputs before the call; NULL if unknown */
+    PyObject *shapes[OPERANDS];
+    PyObject *result;                  /* the array of the result */
 } application;
 
 static const int64_t all_axes[] = {-1, 0};
 
-/* Reads the inputs' arrays; false where one is no tensor, or, with an error, has none. */
+/* Reads the arrays of the inputs. False if an input is no tensor, or with an error set if it has no
+ * array. */
 static bool apply_inputs(application *a) {
     for (int i = 0; i < a->n; i++) {
         if (!tensor_is(a->s, a->inputs[i])) return false;
         PyObject *array = tensor_array(a->s, a->inputs[i]);
         if (!array) return false;
-        Py_INCREF(array); /* others may replace it meanwhile */
+        Py_INCREF(array); /* another thread may replace it meanwhile */
         a->arrays[i] = array;
         if (i < OPERANDS) {
             a->shapes[i] = ((tensor *)a->inputs[i])->fields[TENSOR_SHAPE];
@@ -99,7 +102,7 @@ static PyObject *apply_all(const application *a) {
     return all;
 }
 
-/* Has the error of a failure raised, and who watches told. */
+/* Raises the error of a failed call, or reports a call to the tracers. */
 static bool apply_check(const application *a, bool failed, PyObject *made) {
     PyObject *all = apply_all(a);
     PyObject *done = all ? PyObject_CallFunction(a->s->uses[USE_CHECK_RESULT], "OiOO",
@@ -110,7 +113,7 @@ static bool apply_check(const application *a, bool failed, PyObject *made) {
     return done;
 }
 
-/* Runs the kernel on the arrays alone; false with an error. */
+/* Runs the kernel on the arrays alone. False with an error set. */
 static bool apply_kernel(application *a) {
     mg_array *in[OPERANDS] = {NULL};
     mg_arrays out;
@@ -127,7 +130,7 @@ static bool apply_kernel(application *a) {
     return a->result && (!call_watched(a->s) || apply_check(a, false, a->result));
 }
 
-/* Runs the kernel with other arguments; false with an error. */
+/* Runs the kernel with other arguments. False with an error set. */
 static bool apply_kernel_with_args(application *a) {
     enum { FEW = 8 };
     PyObject *all[FEW];
@@ -151,7 +154,7 @@ static bool apply_kernel_with_args(application *a) {
     return done;
 }
 
-/* Runs the forward in Python; false with an error. */
+/* Runs the forward in Python. False with an error set. */
 static bool apply_forward(application *a) {
     PyObject *all = apply_all(a);
     a->result = all ? PyObject_Call(a->op->held.second, all, NULL) : NULL;
@@ -172,7 +175,7 @@ bool apply_paused(const speed_state *s) {
     return enabled != Py_True;
 }
 
-/* Saved arrays that the derivative needs; None for none. */
+/* The saved arrays that the derivative needs, or None. */
 static PyObject *apply_saved(const application *a, int needs_grad) {
     const char *place = &a->op->saved[3 * needs_grad];
     mg_array *kept[3] = {NULL};
@@ -185,8 +188,9 @@ static PyObject *apply_saved(const application *a, int needs_grad) {
     return array_save(a->s, kept[0], kept[1], kept[2], a->s->kernel_saved);
 }
 
-/* Arguments of the derivative beside gradient and arrays: the arguments, after the shape if one needs that;
- * for a reduction of all axes shape, axes and whether they stay. */
+/* Arguments of the derivative apart from the gradient and the saved arrays. These are the
+ * operation's arguments, preceded by the input's shape if the derivative needs it. For a reduction
+ * of all axes: shape, axes and keepdims. */
 static PyObject *apply_args(const application *a) {
     if (a->op->reduces) {
         int ndim = handle_array(a->arrays[0])->ndim;
@@ -204,7 +208,7 @@ static PyObject *apply_args(const application *a) {
     return made;
 }
 
-/* The shape and dtype of each input where one was broadcast or cast, else None. */
+/* The shape and dtype of each input if one of them was broadcast or cast, else None. */
 static PyObject *apply_input_meta(const application *a) {
     if (a->op->style == TAKES_ONE_AND_ARGS || !handle_array(a->result)->adapted) Py_RETURN_NONE;
     PyObject *made = PyTuple_New(a->n);
@@ -216,7 +220,7 @@ static PyObject *apply_input_meta(const application *a) {
     return made;
 }
 
-/* Gives the result a node of these parents, which it takes over. */
+/* Gives the result a node with these parents, which are taken over. */
 static bool apply_node(const application *a, PyObject *made, PyObject **given, int needs_grad) {
     Py_INCREF(given[NODE_OP] = a->op->held.first);
     given[NODE_SAVED] = apply_saved(a, needs_grad);
@@ -225,7 +229,7 @@ static bool apply_node(const application *a, PyObject *made, PyObject **given, i
     bool done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_INPUTS] && !PyErr_Occurred() &&
                 tensor_record(a->s, made, given, NODE_GIVEN + a->n);
     if (!done || !a->op->elementwise || given[NODE_INPUTS] != Py_None) return done;
-    for (int i = 0; i < a->n; i++) { /* what needs a gradient has the result's shape */
+    for (int i = 0; i < a->n; i++) { /* an input that needs a gradient has the result's shape */
         PyObject *shape = needs_grad >> i & 1 ? a->shapes[i] : NULL;
         if (!shape) continue;
         PyObject **place = &((tensor *)made)->fields[TENSOR_SHAPE], *before = *place;
@@ -236,7 +240,8 @@ static bool apply_node(const application *a, PyObject *made, PyObject **given, i
     return true;
 }
 
-/* Gives the result its place on the tape, if an input needs a gradient, and among the views of the first. */
+/* Records the result if an input needs a gradient. If the result shares the memory of its input, it
+ * is also listed among the input's views. */
 static bool apply_record(const application *a, PyObject *made) {
     PyObject *few[NODE_GIVEN + OPERANDS] = {NULL}, **given = few, **parents;
     const mg_array *result = handle_array(a->result);
@@ -259,7 +264,7 @@ static bool apply_record(const application *a, PyObject *made) {
                   result->buffer == handle_array(a->arrays[0])->buffer;
     if (tracked || shares) {
         paused = apply_paused(a->s);
-        done = !PyErr_Occurred(); /* asking runs bytecode, which an interrupt may end */
+        done = !PyErr_Occurred(); /* apply_paused runs bytecode, which an interrupt may end */
     }
     if (done && shares)
         done = paused ? views_mark(a->s, made, a->inputs[0])
@@ -272,7 +277,7 @@ static bool apply_record(const application *a, PyObject *made) {
 
 /* ---- running ---- */
 
-/* The result as a tensor, once its array is there. */
+/* Wraps the result's array in a tensor and records it. */
 static PyObject *apply_finish(application *a) {
     bool alike = a->op->elementwise && a->n == 1 && a->shapes[0];
     PyObject *made = tensor_around(a->s, Py_NewRef(a->result), Py_None, alike ? a->shapes[0] : Py_None);
@@ -280,7 +285,7 @@ static PyObject *apply_finish(application *a) {
     return made;
 }
 
-/* The result of a tensor and a number whose tensor is known; else NotImplemented. */
+/* The result for a tensor and a Python number whose tensor is cached; else NotImplemented. */
 static MG_NOINLINE PyObject *apply_beside_number(PyObject *function, speed_state *s,
                                                  PyObject *const *inputs) {
     PyObject *both[] = {inputs[0], inputs[1]}, **number = tensor_is(s, both[0]) ? &both[1] : &both[0];
@@ -289,15 +294,15 @@ static MG_NOINLINE PyObject *apply_beside_number(PyObject *function, speed_state
                                                     : NULL;
     PyObject *found = known && tensor_is(s, both[number == both]) ? PyDict_GetItem(known, *number) : NULL;
     if (!found) Py_RETURN_NOTIMPLEMENTED;
-    Py_INCREF(found); /* what is known may be forgotten meanwhile */
+    Py_INCREF(found); /* the cache may drop it meanwhile */
     *number = found;
     PyObject *made = apply_run(function, both, 2);
     Py_DECREF(found);
     return made;
 }
 
-/* The result of operands some of which have a storage dtype: of those in the dtypes that are computed in.
- * `where` moves storage dtypes as they are; Python promotes two of them. */
+/* The result for operands with storage dtypes, which are first cast to the dtypes that are computed
+ * in. `where` moves storage dtypes without a cast; Python promotes two different ones. */
 static MG_NOINLINE PyObject *apply_widened(PyObject *function, application *a) {
     PyObject *wide[OPERANDS] = {NULL}, *made = NULL;
     int done = 0;
@@ -323,7 +328,7 @@ static bool apply_has_storage(const application *a) {
     return is_storage(handle_array(a->arrays[0])->dtype) || x->dtype != y->dtype;
 }
 
-/* Whether the kernel takes the operands, by a question. */
+/* True if the kernel takes these operands, by the operation's question. */
 static bool apply_fits(const application *a) {
     mg_array *in[OPERANDS] = {NULL};
     mg_arrays out;
@@ -332,7 +337,7 @@ static bool apply_fits(const application *a) {
     return a->s->core->run(a->op->fits, OPERANDS, in, &(mg_args){NULL}, &out);
 }
 
-/* run(*inputs); NotImplemented where the kernel does not take such operands. */
+/* run(*inputs); NotImplemented if the kernel does not take such operands. */
 static PyObject *apply_to_inputs(PyObject *function, application *a, PyObject *const *given,
                                  Py_ssize_t count) {
     PyObject *made = NULL;
@@ -390,8 +395,8 @@ PyObject *apply_run(PyObject *function, PyObject *const *given, Py_ssize_t count
 
 static PyMethodDef apply_method = METHOD("run", apply_run, METH_FASTCALL);
 
-/* operation(row, forward, kernel, style, arity, fits, elementwise, differentiable, wants_shape, reduces,
- * moves, saved): the function that applies a row. */
+/* operation(row, forward, kernel, style, arity, fits, elementwise, differentiable, wants_shape,
+ * reduces, moves, saved): creates the function that applies a row. */
 PyObject *apply_operation(PyObject *module, PyObject *args) {
     operation from, *made;
     PyObject *saved;

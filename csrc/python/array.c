@@ -5,8 +5,9 @@
 
 /* ---- the interpreter's lock ---- */
 
-/* The lock's state in this thread: NULL outside calls; the address of this variable while a call holds the
- * lock; else what is needed to take it back. */
+/* State of the interpreter's lock in this thread. NULL outside calls of the core; the address of
+ * this variable while a call holds the lock. Else the thread state that is needed to take the lock
+ * back. */
 static _Thread_local void *gil;
 
 void *gil_enter(void) {
@@ -121,8 +122,8 @@ static PyMethodDef saved_methods[] = {METHOD("buffer", saved_buffer, METH_O), {N
 
 /* ---- the classes ---- */
 
-/* Releases what an object holds. The owner of borrowed memory goes with it, which may run Python: it must not
- * see an error that is on its way. */
+/* Releases what an object holds. That may free the owner of borrowed memory, which may run Python
+ * code. Python code must not see an error that is set, so the error is put aside meanwhile. */
 static void handle_free(PyObject *self, void (*release)(void *held)) {
     PyTypeObject *class = Py_TYPE(self);
     PyObject *error = NULL, *value = NULL, *trace = NULL;
@@ -163,7 +164,7 @@ bool array_make_types(speed_state *s, PyObject *module) {
     return s->array_type && s->saved_type;
 }
 
-/* Takes over what is held, whether there is memory for an object or not. */
+/* Creates an object. Takes over `held` even if there is no memory for the object. */
 static PyObject *handle_new(speed_state *s, PyTypeObject *class, void *held, void (*release)(void *)) {
     handle *made = PyObject_New(handle, class);
     if (made) {
@@ -229,7 +230,6 @@ static bool misfit(speed_state *s, int number, const char *what, PyObject *given
     return false;
 }
 
-/* A cast of an array from a storage dtype to the one that is computed in. */
 PyObject *array_widened(speed_state *s, PyObject *array) {
     int dtype = handle_array(array)->dtype, wide = dtype <= MG_INT32 ? MG_INT64 : MG_FLOAT32;
     mg_array *in = handle_array(array);
@@ -296,7 +296,7 @@ static bool request_float(request *r, PyObject *x) {
     return true;
 }
 
-/* A list: its length, and what is in it. */
+/* Reads a list argument: its length, then its items. */
 static bool request_list(speed_state *s, request *r, int number, char kind, PyObject *list, bool widens) {
     if (!request_grow_ints(r, 1)) return false;
     if (list == Py_None) {
@@ -308,7 +308,8 @@ static bool request_list(speed_state *s, request *r, int number, char kind, PyOb
     Py_ssize_t count = tuple ? PyTuple_Size(list) : PyList_Size(list);
     if (count > INT32_MAX) return PyErr_NoMemory();
     r->ints[r->n_ints++] = count;
-    for (Py_ssize_t i = 0; i < count; i++) { /* a list may change: numbers may run code */
+    /* the list may change, as converting a number may run Python code */
+    for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *x = tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
         if (!x) return false;
         bool done = kind == 'A' || kind == 'S' ? request_array(s, r, number, kind, x, widens)
@@ -334,7 +335,8 @@ bool request_read(speed_state *s, request *r, int number, PyObject *const *args,
     }
     const char *signature = s->signatures[number].letters;
     Py_ssize_t needed = s->signatures[number].count;
-    while (needed > count && signature[needed - 1] == 'm') needed--; /* arrays that are left out */
+    /* trailing arrays may be left out */
+    while (needed > count && signature[needed - 1] == 'm') needed--;
     if (needed != count) {
         PyErr_Format(PyExc_TypeError, "[%s] takes %s, not %zd arguments", s->core->run_title(number),
                      signature, count);
@@ -397,7 +399,7 @@ bool call_check(speed_state *s, bool failed, int number, PyObject *const *args, 
     return done;
 }
 
-/* The result of an operation as an object, by the letter of its signature. */
+/* The result of an operation as a Python object, by the result letter of its signature. */
 static PyObject *call_result(speed_state *s, char kind, int code, const mg_arrays *out) {
     if (kind == '?') return PyBool_FromLong(code);
     if (kind == '1') return array_object(s, out->made[0]);
@@ -478,14 +480,14 @@ PyObject *speed_save_as_is(PyObject *module, PyObject *array) {
 
 /* ---- borrowed memory ---- */
 
-/* On any thread, with the interpreter's lock or without. */
+/* Called on any thread, with or without the interpreter's lock. */
 static void owner_release(void *owner) {
     PyGILState_STATE state = PyGILState_Ensure();
     Py_DECREF((PyObject *)owner);
     PyGILState_Release(state);
 }
 
-/* keep(array, owner): no bytecode runs in between, where Ctrl-C could come and be lost. */
+/* keep(array, owner): no bytecode runs in between, so that Ctrl-C cannot lose the reference. */
 PyObject *speed_keep(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
     if (count != 2 || !array_is(s, args[0])) return PyErr_Format(PyExc_TypeError, "keep(array, owner)");

@@ -1,12 +1,13 @@
 /* engine.c: the engine: the backward pass over the tape.
  *
- * A pass is a loop over nodes, youngest first. It calls Python for rules in Python, hooks, unbroadcasting,
- * errors and tracers. minigrad/tape/engine.py defines the pass. */
+ * A pass is a loop over nodes, youngest first. It calls Python for rules in Python, hooks,
+ * unbroadcasting, errors and tracers. The pass is defined in minigrad/tape/engine.py.
+ */
 #include "speed.h"
 
 #include <stdlib.h>
 
-/* ---- what Python does ---- */
+/* ---- calls of Python ---- */
 
 PyObject *engine_callback(speed_state *s, const char *name, PyObject *a, PyObject *b, PyObject *c) {
     PyObject *function = PyObject_GetAttrString(s->uses[USE_ENGINE], name);
@@ -23,21 +24,21 @@ void engine_raise(speed_state *s, const char *name, PyObject *a, PyObject *b) {
 
 /* ---- the grad map: a hash table from edge to the gradient accumulated so far ---- */
 
-/* The gradient accumulated for an edge: for a node while it waits; for a leaf or an input of the pass to the
- * end. */
+/* The gradient accumulated so far for an edge. A node's entry goes when the node runs. The entry of
+ * a leaf, or of an input of the pass, stays to the end. */
 typedef struct {
     PyObject *edge, *g;
-    Py_ssize_t turn; /* in which order they were reached */
-    bool owned;      /* g was made here by adding, and may be added to */
-    bool shared;     /* g was handed on to a leaf as it came */
+    Py_ssize_t turn; /* order in which the edges were reached */
+    bool owned;      /* g is a sum made in this pass, and may be added to in place */
+    bool shared;     /* g was handed to a leaf as it came, so others may hold it */
 } edge_grad;
 
-/* They are found by where the edge lies: linear probing, and no holes are left behind (D. E. Knuth, "The
- * Art of Computer Programming" vol. 3, 1998, algorithm 6.4 R). */
+/* Hash table by the edge's address, with linear probing and deletion that leaves no tombstones (D.
+ * E. Knuth, "The Art of Computer Programming" vol. 3, 1998, algorithm 6.4 R). */
 typedef struct {
     edge_grad *slots;
     Py_ssize_t room, used, turns; /* room: a power of two */
-    edge_grad few[8];               /* a small graph needs no more */
+    edge_grad few[8];               /* enough for a small graph */
 } grad_map;
 
 static Py_ssize_t grad_map_home(const grad_map *all, const PyObject *edge) {
@@ -45,7 +46,7 @@ static Py_ssize_t grad_map_home(const grad_map *all, const PyObject *edge) {
     return (Py_ssize_t)(mixed >> 32) & (all->room - 1);
 }
 
-/* The slot of an edge, or the free one where it would be. */
+/* The slot of an edge, or the free slot where it belongs. */
 static edge_grad *grad_map_slot(const grad_map *all, const PyObject *edge) {
     Py_ssize_t at = grad_map_home(all, edge);
     while (all->slots[at].edge && all->slots[at].edge != edge) at = (at + 1) & (all->room - 1);
@@ -75,14 +76,15 @@ static edge_grad *grad_map_add(grad_map *all, PyObject *edge, PyObject *g) {
     return slot;
 }
 
-/* Takes an edge out; its gradient. */
+/* Removes an edge and returns its gradient. */
 static PyObject *grad_map_take(grad_map *all, PyObject *edge) {
     edge_grad *hole = grad_map_slot(all, edge);
     PyObject *g = hole->g, *key = hole->edge;
     Py_ssize_t last = all->room - 1, at = hole - all->slots;
     for (Py_ssize_t next = (at + 1) & last; all->slots[next].edge; next = (next + 1) & last) {
         Py_ssize_t home = grad_map_home(all, all->slots[next].edge);
-        if (((next - home) & last) < ((next - at) & last)) continue; /* it is found without the hole */
+        /* it is found without filling the hole */
+        if (((next - home) & last) < ((next - at) & last)) continue;
         all->slots[at] = all->slots[next];
         at = next;
     }
@@ -97,7 +99,8 @@ static int grad_map_earlier(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-/* All of them in the order in which they were reached, at the front; nothing is found from then on. */
+/* Moves all entries to the front, in the order in which they were reached. Look-ups no longer work
+ * afterwards. */
 static void grad_map_sort(grad_map *all) {
     Py_ssize_t count = 0;
     for (Py_ssize_t at = 0; at < all->room; at++) {
@@ -122,11 +125,11 @@ static void grad_map_free(grad_map *all) {
 typedef struct {
     Py_ssize_t count;
     struct outgoing_edge {
-        PyObject *parent, *g; /* NULL where none is wanted, or none comes */
-    } *edges, few[OPERANDS];  /* hardly a node has more parents */
+        PyObject *parent, *g; /* NULL if no gradient is needed, or the rule returned none */
+    } *edges, few[OPERANDS];  /* few nodes have more parents */
 } outgoing;
 
-/* Makes room for so many. */
+/* Makes room for `count` edges. */
 static bool outgoing_open(outgoing *all, Py_ssize_t count) {
     size_t bytes = (size_t)count * sizeof *all->edges;
     struct outgoing_edge *edges = count <= OPERANDS ? all->few : PyMem_Malloc(bytes);
@@ -146,14 +149,14 @@ static void outgoing_close(outgoing *all) {
     all->count = 0;
 }
 
-/* NULL for None, else one of our own. */
+/* NULL for None, else a new reference. */
 static PyObject *outgoing_some(PyObject *x) {
     if (x == Py_None) return NULL;
     Py_INCREF(x);
     return x;
 }
 
-/* Takes a sequence of Python's, an item for each edge: the parents, or the gradients. */
+/* Reads a Python sequence with an item for each edge: the parents, or the gradients. */
 static bool outgoing_take(outgoing *all, PyObject *given, bool parents) {
     PyObject *each = given ? PySequence_Tuple(given) : NULL;
     Py_ssize_t count = each ? PyTuple_Size(each) : 0;
@@ -170,14 +173,15 @@ static bool outgoing_take(outgoing *all, PyObject *given, bool parents) {
 
 typedef struct {
     grad_map reached;
-    node **queue; /* nodes that have a gradient: a heap, youngest first */
+    node **queue; /* heap of nodes that have a gradient, youngest first */
     Py_ssize_t waiting, room;
-    PyObject *needed, *reaches_inputs; /* None, or sets: whose gradients are kept, and what leads to those */
-    PyObject *g;               /* NULL at the roots */
-    outgoing made;                 /* of it, by the last rule */
+    /* None, or sets: edges whose gradients are kept, and nodes that lead to those */
+    PyObject *needed, *reaches_inputs;
+    PyObject *g;               /* gradient of the node that runs; NULL at the roots */
+    outgoing made;                 /* the edge grads made by the last rule */
     speed_state *s;
     bool retain, graph;
-    bool ends; /* what is wanted is where the run ends, and its hooks are another run's */
+    bool ends; /* the pass ends at the edges in `needed`, whose hooks belong to another pass */
 } pass;
 
 static bool pass_push(pass *p, node *one) {
@@ -196,7 +200,7 @@ static bool pass_push(pass *p, node *one) {
     return true;
 }
 
-/* The youngest, of those that wait. */
+/* Removes the youngest node from the heap. */
 static node *pass_pop(pass *p) {
     node **queue = p->queue, *youngest = queue[0], *last = queue[--p->waiting];
     Py_ssize_t at = 0;
@@ -212,7 +216,7 @@ static node *pass_pop(pass *p) {
 
 static bool pass_noted(PyObject *set, PyObject *edge) { return PySet_Contains(set, edge) > 0; }
 
-/* Hands a gradient to a parent. */
+/* Adds a gradient to a parent's. */
 static bool pass_hand(pass *p, PyObject *parent, PyObject *back) {
     edge_grad *to = grad_map_slot(&p->reached, parent);
     bool as_it_came = !p->g || back == p->g;
@@ -223,7 +227,8 @@ static bool pass_hand(pass *p, PyObject *parent, PyObject *back) {
     }
     PyObject *held = to->g, *made = NULL;
     if (to->owned) return accumulate_into(p->s, held, back);
-    if (!p->graph && !as_it_came && accumulate_sole(p->s, back)) { /* by the last rule, and nobody else has it */
+    /* a rule has just made it, and nobody else holds it */
+    if (!p->graph && !as_it_came && accumulate_sole(p->s, back)) {
         if (accumulate_into(p->s, back, held)) Py_INCREF(made = back);
     } else {
         made = PyNumber_Add(held, back);
@@ -236,8 +241,8 @@ static bool pass_hand(pass *p, PyObject *parent, PyObject *back) {
     return true;
 }
 
-/* The edge to the node that is next where that is clear, as in a chain: nobody else waits, and no
- * other edge leads to a node. */
+/* The edge to the next node, if that is clear without the heap, as in a chain. The heap must then
+ * be empty, and no other edge may lead to a node. */
 static struct outgoing_edge *pass_next_edge(pass *p) {
     struct outgoing_edge *found = NULL;
     for (Py_ssize_t i = 0; i < p->made.count; i++) {
@@ -249,8 +254,9 @@ static struct outgoing_edge *pass_next_edge(pass *p) {
     return found;
 }
 
-/* Hands the gradients to the parents, and goes on to the youngest node that has one: it has all of it.
- * Returns that, with its gradient as g; NULL for none, or an error. */
+/* Hands the gradients to the parents and moves on to the youngest node that has a gradient. No
+ * younger node is left, so the gradient is complete. Returns the node and sets p->g. NULL if there
+ * is none, or with an error set. */
 static node *pass_on(pass *p) {
     struct outgoing_edge *direct = pass_next_edge(p), next = {NULL, NULL};
     if (direct) {
@@ -274,7 +280,7 @@ static node *pass_on(pass *p) {
     return (node *)next.parent;
 }
 
-/* Gradients of slices as one; all others as they are. Takes it over. */
+/* Turns a slice gradient into a full gradient; others stay. Takes over the reference. */
 static PyObject *pass_whole(const pass *p, PyObject *g) {
     if ((PyObject *)Py_TYPE(g) != p->s->uses[USE_SLICE_GRAD]) return g;
     PyObject *made = PyObject_CallMethod(g, "whole", NULL);
@@ -282,7 +288,7 @@ static PyObject *pass_whole(const pass *p, PyObject *g) {
     return made;
 }
 
-/* Has the gradient the shape and dtype of the input, which may have been broadcast or cast? */
+/* True if the gradient has the shape and dtype of the input. */
 static bool pass_fits(const pass *p, PyObject *g, PyObject *input) {
     if (g == Py_None) return true;
     PyObject *held = tensor_is(p->s, g) ? ((tensor *)g)->fields[TENSOR_ARRAY] : NULL;
@@ -308,7 +314,8 @@ static bool pass_unbroadcast(pass *p, PyObject *inputs) {
     return true;
 }
 
-/* Edges to the parents that a node has now: its rule may run another backward, which frees it. */
+/* Opens an edge for each parent that the node has now. Its rule may run another backward, which
+ * frees the node. */
 static bool pass_reach(pass *p, node *at) {
     Py_ssize_t count = Py_SIZE(at);
     if (!count) engine_raise(p->s, "freed_error", (PyObject *)at, NULL);
@@ -317,7 +324,7 @@ static bool pass_reach(pass *p, node *at) {
     return true;
 }
 
-/* Makes the gradient a copy of itself unless nobody else has its memory. */
+/* Replaces the gradient by a copy unless nobody else has its memory. */
 static bool pass_own(const pass *p, PyObject **g) {
     if (accumulate_writable_alone(p->s, *g)) return true;
     PyObject *copy = p->graph ? PyObject_CallMethod(*g, "clone", NULL) : accumulate_copied(p->s, *g);
@@ -327,19 +334,19 @@ static bool pass_own(const pass *p, PyObject **g) {
     return true;
 }
 
-/* True if the rule of this operation is the user's code. It may write over the gradient it is given, and
- * keep what it returns. */
+/* True if the rule of this operation is the user's code. Such code may write to the gradient it is
+ * given, and keep what it returns. */
 static bool pass_lends(const pass *p, PyObject *op) {
     return op && (PyObject *)Py_TYPE(op) != p->s->uses[USE_ROW] && PyObject_HasAttrString(op, "lends");
 }
 
-/* Runs a rule of the user's on a gradient of its own. A later write to what the user keeps changes none of
- * the gradients that the rule returned. */
+/* Runs a user's rule on a gradient of its own. A later write to arrays that the user keeps changes
+ * none of the gradients that the rule returned. */
 static bool pass_lend(pass *p, node *at, PyObject *rule) {
     PyObject *given = pass_own(p, &p->g) ? PyObject_CallFunctionObjArgs(rule, at, p->g, NULL) : NULL;
     bool done = outgoing_take(&p->made, given, false);
     Py_XDECREF(given);
-    Py_DECREF(p->g); /* it has not come as it is, and may be what the rule returned */
+    Py_DECREF(p->g); /* the rule may have returned it, so it counts as new */
     Py_INCREF(p->g = Py_None);
     for (Py_ssize_t i = 0; done && i < p->made.count; i++) {
         PyObject **g = &p->made.edges[i].g;
@@ -348,7 +355,7 @@ static bool pass_lend(pass *p, node *at, PyObject *rule) {
     return done;
 }
 
-/* The rule of an operation: a row has a pair of them once it has run backward. */
+/* The rule of an operation. A row stores a pair of rules once it has run backward. */
 static PyObject *pass_rule_of(const pass *p, PyObject *op) {
     if ((PyObject *)Py_TYPE(op) != p->s->uses[USE_ROW])
         return PyObject_GetAttr(op, p->s->names[p->graph ? NAME_GRAPH_VJP : NAME_VJP]);
@@ -363,7 +370,7 @@ static PyObject *pass_rule_of(const pass *p, PyObject *op) {
     return found;
 }
 
-/* Puts to the edges what the rule of a node makes of its gradient. */
+/* Runs the rule of a node and stores the edge grads. */
 static bool pass_rule(pass *p, node *at) {
     PyObject *op = at->fields[NODE_OP], *each[OPERANDS];
     PyObject *found = pass_rule_of(p, op ? op : Py_None);
@@ -374,7 +381,7 @@ static bool pass_rule(pass *p, node *at) {
         bool over = !p->graph;
         done = vjp_run(rule, at, p->g, &over, each);
         for (int i = 0; done && i < vjp_arity(rule); i++) p->made.edges[i].g = each[i];
-        if (done && over) { /* g is what was made: it has not come as it is */
+        if (done && over) { /* g became the result, so it counts as new */
             Py_DECREF(p->g);
             Py_INCREF(p->g = Py_None);
         }
@@ -389,7 +396,7 @@ static bool pass_rule(pass *p, node *at) {
     return done;
 }
 
-/* True if one of the hooks may keep, or write over, the gradient that it is given. */
+/* True if one of the hooks may keep, or write to, the gradient that it is given. */
 static bool pass_meddles(PyObject *hooks) {
     bool meddles = !PyList_Check(hooks);
     for (Py_ssize_t i = 0; !meddles && i < PyList_Size(hooks); i++)
@@ -397,8 +404,8 @@ static bool pass_meddles(PyObject *hooks) {
     return meddles;
 }
 
-/* A gradient as what hooks make of it: of a node, or of a leaf. Takes it over. A later write to what a hook
- * keeps does not change it. */
+/* Runs the hooks of a node or leaf on a gradient and returns the gradient that they make. Takes
+ * over g. A later write to arrays that a hook keeps does not change the returned gradient. */
 static PyObject *pass_hooked(const pass *p, PyObject *edge, PyObject *hooks, PyObject *g) {
     g = pass_whole(p, g);
     if (!g || !hooks || hooks == Py_None) return g;
@@ -410,7 +417,8 @@ static PyObject *pass_hooked(const pass *p, PyObject *edge, PyObject *hooks, PyO
     return made;
 }
 
-/* One node: its hooks and its rule; its hooks alone where it is needed but reaches no input that is. */
+/* Runs one node: its hooks and its rule. A node that is needed but leads to no needed input runs
+ * only its hooks. */
 static bool pass_step(pass *p, node *at) {
     PyObject *self = (PyObject *)at;
     bool needed = p->needed != Py_None && pass_noted(p->needed, self);
@@ -427,7 +435,7 @@ static bool pass_step(pass *p, node *at) {
     if (!pass_reach(p, at) || !pass_rule(p, at)) return false;
     PyObject *inputs = at->fields[NODE_INPUTS];
     if (inputs && inputs != Py_None) {
-        Py_INCREF(inputs); /* the node may lose them to what Python is asked for */
+        Py_INCREF(inputs); /* Python code may make the node lose them */
         bool done = pass_unbroadcast(p, inputs);
         Py_DECREF(inputs);
         if (!done) return false;
@@ -436,9 +444,9 @@ static bool pass_step(pass *p, node *at) {
     return true;
 }
 
-/* Between nodes now and then: a call of Python's sees Ctrl-C, and lets other threads have their turn if
- * they have waited for theirs. (To give the lock up and take it back would wake them only to find it
- * taken, and they would wait anew.) */
+/* Called between nodes now and then. A call of Python handles Ctrl-C, and lets waiting threads run.
+ * (Giving up the lock and taking it back would not: the threads would wake, find the lock taken,
+ * and wait anew.) */
 static bool pass_pause(const pass *p) {
     PyObject *done = engine_callback(p->s, "pause", NULL, NULL, NULL);
     Py_XDECREF(done);
@@ -449,8 +457,9 @@ static bool pass_unwanted(const pass *p, PyObject *edge) {
     return p->needed != Py_None && !pass_noted(p->needed, edge);
 }
 
-/* Has the hooks of leaves change their gradients, all of them before a leaf gets its own: if one fails,
- * none does. They may hold what they return. */
+/* Runs the hooks of leaves on their gradients, all of them before any leaf gets its gradient. If
+ * one fails, no leaf is changed. Hooks may keep what they return, so the gradients count as
+ * shared. */
 static bool pass_hook_leaves(pass *p) {
     if (p->ends) return true;
     for (edge_grad *one = p->reached.slots; one < p->reached.slots + p->reached.used; one++) {
@@ -462,18 +471,19 @@ static bool pass_hook_leaves(pass *p) {
     return true;
 }
 
-/* Has a leaf ceased to require a gradient since something was computed from it? */
+/* True if a leaf ceased to require a gradient after something was computed from it. */
 static bool pass_ceased(const pass *p, PyObject *leaf) {
     return tensor_is(p->s, leaf) && ((tensor *)leaf)->fields[TENSOR_EDGE] != Py_True;
 }
 
-/* Is nothing to be done with what has come to an edge? Hooks see the gradients of nodes. */
+/* True if nothing is to be done with the gradient of an edge. The gradients of nodes are for hooks
+ * only. */
 static bool pass_seen(const pass *p, PyObject *edge, bool into_grads) {
     return (into_grads && (node_is(p->s, edge) || pass_ceased(p, edge))) || pass_unwanted(p, edge);
 }
 
-/* Puts gradients of slices together, and copies for leaves that have none yet what others hold, too: all
- * of them before a leaf gets its own, so that what there is no memory for changes none. */
+/* Completes slice gradients, and copies gradients that others hold for leaves that have no `grad`
+ * yet. All this happens before any leaf gets its gradient, so that lack of memory changes none. */
 static bool pass_ready(pass *p, bool into_grads) {
     bool done = true;
     for (Py_ssize_t i = 0; done && i < p->reached.used; i++) {
@@ -498,7 +508,7 @@ static bool pass_ready(pass *p, bool into_grads) {
     return done;
 }
 
-/* Calls the hooks that wait until the gradients of leaves are there. */
+/* Calls the hooks that run after a gradient was accumulated into a leaf. */
 static bool pass_tell_leaves(const pass *p) {
     bool done = true;
     for (Py_ssize_t i = 0; done && i < p->reached.used; i++) {
@@ -511,8 +521,8 @@ static bool pass_tell_leaves(const pass *p) {
     return done;
 }
 
-/* The gradients of a pass for each edge that is asked for: a dict, or None where it is added to the leaves'
- * `grad`. */
+/* The gradients of a pass for each edge that is asked for, as a dict. None if they were added to
+ * the `grad` of leaves instead. */
 static PyObject *pass_found(pass *p, bool into_grads) {
     PyObject *found = into_grads ? Py_None : PyDict_New();
     if (into_grads) Py_INCREF(found);
@@ -529,14 +539,15 @@ static PyObject *pass_found(pass *p, bool into_grads) {
     return found;
 }
 
-/* How many runs may be inside one another, as where a Function's backward calls backward: each takes 2 KB
- * or more of the thread's stack, which Python's own limit, once it is raised, guards no more. */
+/* How many passes may be nested, as when a Function's backward calls backward. A pass takes 2 KB or
+ * more of the thread's stack. Python's recursion limit, once raised, no longer guards it. */
 enum { PASS_DEPTH = 1000 };
 static _Thread_local int pass_depth;
-static _Thread_local int64_t pass_runs; /* of this thread so far */
-static _Thread_local int64_t pass_current; /* the number of the run that is innermost; 0 for none */
+static _Thread_local int64_t pass_runs; /* passes of this thread so far */
+static _Thread_local int64_t pass_current; /* number of the innermost pass; 0 for none */
 
-/* From what is made: the roots and their gradients, if that was `done`. */
+/* Runs a pass from the roots and their gradients in p->made, if `done` says that they could be
+ * made. */
 static PyObject *pass_run(pass *p, bool done, bool into_grads) {
     if (done && pass_depth >= PASS_DEPTH) {
         engine_raise(p->s, "nested_error", NULL, NULL);
@@ -563,8 +574,8 @@ static PyObject *pass_run(pass *p, bool done, bool into_grads) {
     return found;
 }
 
-/* The upstream gradient of a single element, 1. Its memory is shared, so sealed against writes; it is a
- * tensor of its own, which takes along what is noted of its views. */
+/* The upstream gradient 1 of a single element. Its memory is shared, so writes are refused. Each
+ * call returns a tensor of its own, as a tensor also carries notes of its views. */
 static PyObject *pass_one(speed_state *s, int dtype) {
     if (!s->ones[dtype]) {
         mg_args args = {.ints = (int64_t[]){dtype, 0, 1}, .floats = (double[]){1}};
@@ -577,8 +588,8 @@ static PyObject *pass_one(speed_state *s, int dtype) {
     return tensor_around(s, s->ones[dtype], Py_None, Py_None);
 }
 
-/* The upstream gradient as it is, or 1, where nothing has to be said or done about it. Arrays are
- * looked at after edges: to ask for one may run Python, which may put another array in a tensor. */
+/* The given upstream gradient, or 1, in the common cases; NULL if Python must look at it. Edges are
+ * read before arrays, as reading an edge may run Python code that replaces an array. */
 static PyObject *pass_upstream(speed_state *s, PyObject *output, PyObject *given) {
     PyObject *edge = tensor_is(s, given) ? tensor_parent(s, given) : NULL;
     bool plain = edge == Py_None;
@@ -623,8 +634,8 @@ PyObject *engine_one(PyObject *module, PyObject *dtype) {
     return NULL;
 }
 
-/* gradients(roots, upstream, retain_graph, create_graph, wanted, useful, into_grads, ends): by edge, or
- * None and added to the leaves' `grad`. */
+/* gradients(roots, upstream, retain_graph, create_graph, needed, reaches_inputs, into_grads, ends):
+ * the gradients by edge, or None after adding them to the `grad` of leaves. */
 PyObject *engine_gradients(PyObject *module, PyObject *args) {
     pass p = {.s = state_of(module)};
     PyObject *roots, *upstream;
@@ -639,8 +650,8 @@ PyObject *engine_gradients(PyObject *module, PyObject *args) {
     return pass_run(&p, done, into_grads);
 }
 
-/* The backward pass of this thread that calls a rule now: how deep it is inside others, 0 for none, and its
- * number, which no other pass of the thread has. */
+/* The depth of nesting of this thread's innermost pass, 0 for none; and the pass's number, unique
+ * in the thread. */
 PyObject *engine_depth(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(pass_depth);

@@ -1,4 +1,4 @@
-/* lists.c: arrays of the numbers in nested lists and tuples, and lists of an array's numbers. */
+/* lists.c: converts nested lists and tuples of numbers to arrays, and arrays to nested lists. */
 #include "speed.h"
 
 /* Bytes of an element. */
@@ -16,27 +16,31 @@ static int64_t lists_itemsize(int dtype) {
     return 8;
 }
 
-/* The length of a list or tuple, whatever a class of its own says of it. */
+/* The length of a list or tuple, ignoring what a subclass says. */
 static Py_ssize_t lists_count(PyObject *given) {
     return PyTuple_Check(given) ? PyTuple_Size(given) : PyList_Check(given) ? PyList_Size(given) : 0;
 }
 
 /* ---- from lists ---- */
 
-/* Numbers are read, in order, into an array of the shape that the first of the lists say. */
+/* State while nested lists are read into an array. The shape is that of the first list at each
+ * depth. */
 typedef struct {
     int floats; /* the dtype of floats */
-    int dtype;  /* that numbers are read in; once one does not fit the dtype it needs, or NO_NUMBER */
+    /* dtype that numbers are read in; after a number that needs more, that number's dtype, or
+     * NO_NUMBER */
+    int dtype;
     int ndim;
     int64_t shape[MG_MAX_NDIM];
-    char *next; /* the place of the next number; NULL: only the lists' sizes are looked at */
+    char *next; /* address of the next number; NULL if only the sizes of the lists are checked */
 } lists_reading;
 
-enum { LISTS_NO_NUMBER = MG_FLOAT64 + 1 }; /* nor a list of the right size: for Python to see to */
+/* not a number, or a list of the wrong size: Python decides */
+enum { LISTS_NO_NUMBER = MG_FLOAT64 + 1 };
 
 static bool lists_nested(PyObject *x) { return PyList_CheckExact(x) || PyTuple_CheckExact(x); }
 
-/* Borrowed. */
+/* Borrowed reference. */
 MG_INLINE PyObject *lists_item(PyObject *list, Py_ssize_t i) {
     return PyList_CheckExact(list) ? PyList_GetItem(list, i) : PyTuple_GetItem(list, i);
 }
@@ -47,7 +51,8 @@ MG_INLINE int lists_dtype(PyObject *x, int floats) {
     return PyBool_Check(x) ? MG_BOOL : LISTS_NO_NUMBER;
 }
 
-/* Finds the shape, and the dtype of the first number: without one, that of floats. */
+/* Finds the shape, and the dtype of the first number, or the dtype of floats if there is no
+ * number. */
 static void lists_begin(lists_reading *to, PyObject *data) {
     for (to->ndim = 0; lists_nested(data); data = lists_item(data, 0)) {
         to->dtype = to->ndim < MG_MAX_NDIM ? to->floats : LISTS_NO_NUMBER;
@@ -59,7 +64,7 @@ static void lists_begin(lists_reading *to, PyObject *data) {
     to->dtype = lists_dtype(data, to->floats);
 }
 
-/* Whether the number fits, and was read. */
+/* Reads a number. False if it does not fit the dtype. */
 MG_INLINE bool lists_number(lists_reading *to, PyObject *x) {
     int dtype = lists_dtype(x, to->floats), beyond = 0;
     if (dtype > to->dtype) {
@@ -81,7 +86,7 @@ MG_INLINE bool lists_number(lists_reading *to, PyObject *x) {
     return !beyond;
 }
 
-/* Whether all that a list holds fits, and was read. */
+/* Reads all numbers of a list. False if one does not fit the dtype. */
 static bool lists_fill(lists_reading *to, PyObject *data, int depth) {
     bool last = depth + 1 == to->ndim, fits = lists_nested(data);
     Py_ssize_t count = fits ? lists_count(data) : 0;
@@ -97,7 +102,7 @@ static bool lists_fill(lists_reading *to, PyObject *data, int depth) {
     return fits;
 }
 
-/* A new array for what is read; NULL where there is no memory. */
+/* A new array for the numbers; NULL if there is no memory. */
 static mg_array *lists_empty(speed_state *s, const lists_reading *to) {
     int64_t ints[2 + MG_MAX_NDIM] = {to->dtype, to->ndim};
     for (int d = 0; d < to->ndim; d++) ints[2 + d] = to->shape[d];
@@ -109,11 +114,13 @@ static mg_array *lists_empty(speed_state *s, const lists_reading *to) {
     return code ? NULL : out.made[0];
 }
 
-/* from_lists(data, floats, weak): a tensor of a number of Python's own, or of nested lists and tuples of
- * them, with floats in this dtype. None for all else, and where Python has to say what is wrong.
+/* from_lists(data, floats, weak): a tensor from a Python number, or from nested lists and tuples of
+ * numbers. `floats`: the dtype of floats. None for anything else, and for wrong input, which Python
+ * reports.
  *
- * While lists are read nothing of Python's runs, and no other thread: only when memory is asked for
- * they may change, so that each size is looked at afterwards. */
+ * While lists are read, no Python code and no other thread runs. Lists may change only while memory
+ * is allocated, so every size is checked after that.
+ */
 PyObject *speed_from_lists(PyObject *module, PyObject *const *given, Py_ssize_t count) {
     speed_state *s = state_of(module);
     if (count != 3) return PyErr_Format(PyExc_TypeError, "from_lists(data, floats, weak)");
@@ -122,13 +129,14 @@ PyObject *speed_from_lists(PyObject *module, PyObject *const *given, Py_ssize_t 
     mg_array *made = NULL;
     bool done = false;
     lists_begin(&to, data);
-    while (!done && to.dtype != LISTS_NO_NUMBER) { /* in at most three dtypes, each above the last */
+    /* in at most three dtypes, each wider than the last */
+    while (!done && to.dtype != LISTS_NO_NUMBER) {
         s->core->release(made);
         made = lists_empty(s, &to);
         to.next = made ? made->data : NULL;
         if (to.ndim) done = lists_fill(&to, data, 0);
         else done = !made || lists_number(&to, data);
-        if (done && !made) { /* there is no memory, and it was no mistake to ask for it */
+        if (done && !made) { /* the allocation failed, and the lists are right */
             call_check(s, true, s->kernel_tensor, NULL, 0, Py_None);
             return NULL;
         }
@@ -169,7 +177,7 @@ static PyObject *lists_of(speed_state *s, const mg_array *x, const char *at, int
     return made;
 }
 
-/* to_lists(handle): its numbers in nested lists; of one without dimensions the number. */
+/* to_lists(array): the numbers in nested lists; a plain number for 0-d arrays. */
 PyObject *speed_to_lists(PyObject *module, PyObject *array) {
     speed_state *s = state_of(module);
     if (!array_is(s, array))

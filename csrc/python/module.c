@@ -5,7 +5,7 @@
 
 static const char *const name_texts[NAMES] = {"refs", "current", "limit", "vjp", "graph_vjp", "rules"};
 
-/* The number of an operation; -1, with an error, if there is none. */
+/* The number of an operation; -1 with an error set if there is none. */
 static int operation_number(const mg_core *core, const char *name) {
     for (int i = 3 * core->elementwise_count(); i < core->run_count(); i++)
         if (strcmp(core->run_name(i), name) == 0) return i;
@@ -27,7 +27,8 @@ static bool read_signatures(speed_state *s) {
     return true;
 }
 
-/* connect(core, check_result, tracers): the address of the core's table, and what calls need of Python. */
+/* connect(core, check_result, tracers): receives the address of mg_core, and the two objects that
+ * calls need. */
 static PyObject *speed_connect(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
     if (count != 3) return PyErr_Format(PyExc_TypeError, "connect(core, check_result, tracers)");
@@ -54,7 +55,8 @@ static PyObject *speed_connect(PyObject *module, PyObject *const *args, Py_ssize
     Py_RETURN_NONE;
 }
 
-/* use(*objects): what else the accelerator has from Python, in the order of speed_use. */
+/* use(*objects): receives the other objects that the accelerator needs, in the order of
+ * speed_use. */
 static PyObject *speed_use_objects(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
     if (count != USES - USE_RESULT) return PyErr_Format(PyExc_TypeError, "use: %i objects", USES - USE_RESULT);
@@ -79,9 +81,10 @@ static PyObject *speed_parent_of(PyObject *module, PyObject *x) {
     return tensor_is(s, x) ? tensor_parent(s, x) : PyErr_Format(PyExc_TypeError, "parent_of(tensor)");
 }
 
-/* commit(kernel, args, changes): runs a kernel that writes, by number, unless it is None, and, if that
- * succeeds, makes the changes: (object, name, value) sets an attribute, and deletes it where the value is
- * Ellipsis. No bytecode runs in between: an interrupt comes before all or after. */
+/* commit(kernel, args, changes): runs a kernel that writes, unless its number is None, and then
+ * makes the changes. A change (object, name, value) sets an attribute, or deletes it if the value
+ * is Ellipsis. Nothing is changed if the kernel fails. No bytecode runs in between, so an interrupt
+ * comes before all or after. */
 static PyObject *speed_commit(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     enum { MOST = 16 };
     if (count != 3 || !PyTuple_Check(args[1]) || !PyList_Check(args[2]) || PyTuple_Size(args[1]) >= MOST)

@@ -1,4 +1,5 @@
-/* node.c: the class Node, one recorded operation. minigrad/tape/node.py says what its fields mean. */
+/* node.c: the class Node, one recorded operation. Its fields are explained in
+ * minigrad/tape/node.py. */
 #include "speed.h"
 
 PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count) {
@@ -37,8 +38,9 @@ static int node_clear(PyObject *object) {
     return 0;
 }
 
-/* A node takes along what it is the last to hold, and so on: one after the other, however deep the graph.
- * Waiting nodes are a list, linked where weak references were. */
+/* Frees a node, and then the nodes that it was the last to hold, in a loop rather than by
+ * recursion. Deep graphs thus need no deep stack. Waiting nodes form a list, linked by the field
+ * `weak`. */
 static void node_free(PyObject *self) {
     static _Thread_local PyObject *waiting;
     static _Thread_local bool freeing;
@@ -67,11 +69,11 @@ void node_release(node *self) {
         self->fields[i] = Py_None;
     }
     for (Py_ssize_t i = 0; i < count; i++) Py_DECREF(self->parents[i]);
-    Py_XDECREF(saved); /* none where someone deleted it */
+    Py_XDECREF(saved); /* NULL if somebody deleted it */
     Py_XDECREF(args);
 }
 
-/* ---- what Python sees ---- */
+/* ---- attributes and methods ---- */
 
 static PyObject *node_get_parents(PyObject *object, void *unused) {
     (void)unused;
@@ -110,7 +112,8 @@ static PyObject *node_method_release(PyObject *self, PyObject *unused) {
 
 static PyObject *node_name(PyObject *self, PyObject *unused) {
     (void)unused;
-    PyObject *op = ((node *)self)->fields[NODE_OP]; /* gone where a cycle is being broken */
+    /* NULL while a reference cycle is being broken */
+    PyObject *op = ((node *)self)->fields[NODE_OP];
     return PyObject_GetAttrString(op ? op : Py_None, "name");
 }
 

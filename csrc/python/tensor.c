@@ -1,9 +1,10 @@
-/* tensor.c: the classes Size, a shape, and Fields, what a tensor holds: an array and its place on the tape. */
+/* tensor.c: the classes Size, a shape, and Fields, the fields of a tensor: its array and its place
+ * on the tape. */
 #include "speed.h"
 
 /* ---- shapes ---- */
 
-/* The items of a tuple, which is taken over, as a shape. */
+/* Converts a tuple, which is taken over, to a Size. */
 static PyObject *size_of_tuple(PyTypeObject *class, PyObject *items) {
     Py_ssize_t count = items ? PyTuple_Size(items) : 0;
     PyObject *made = items ? PyType_GenericAlloc(class, count) : NULL;
@@ -25,7 +26,7 @@ static PyObject *size_of_array(speed_state *s, const mg_array *array) {
     return made;
 }
 
-/* Applies the method of tuple to the items and an operand; the result is a shape. */
+/* Applies a method of tuple to the items and an operand, and converts the result to a Size. */
 static PyObject *size_as_tuple(PyObject *self, binaryfunc run, PyObject *operand) {
     PyObject *items = PyTuple_GetSlice(self, 0, PyTuple_Size(self));
     PyObject *made = items ? run(items, operand) : NULL;
@@ -95,15 +96,15 @@ static void tensor_free(PyObject *self) {
     Py_DECREF(class);
 }
 
-/* The state of the module that was asked for last: see tensor_state. */
+/* The module state that was used last: see tensor_state. */
 static speed_state *latest;
 
 void tensor_forget(speed_state *s) {
     __atomic_compare_exchange_n(&latest, &s, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* The state of the module that a tensor's class was made from, or NULL for other objects. The class is one
- * of Python's, made of ours; the one that was asked for last is looked at first. */
+/* The module state that a tensor's class was made with, or NULL for other objects. Tensor is a
+ * Python class derived from Fields. The state that was used last is tried first. */
 static speed_state *tensor_state(PyObject *x) {
     speed_state *s = __atomic_load_n(&latest, __ATOMIC_RELAXED);
     PyTypeObject *class = Py_TYPE(x);
@@ -147,7 +148,7 @@ PyObject *tensor_shape(speed_state *s, PyObject *self) {
     if (!shape || shape == Py_None) {
         PyObject *array = tensor_array(s, self);
         if (!array) return NULL;
-        Py_INCREF(array); /* a tuple may be what garbage is collected for, and others run then */
+        Py_INCREF(array); /* allocating a tuple may collect garbage, which may run Python code */
         PyObject *made = size_of_array(s, handle_array(array));
         Py_DECREF(array);
         if (!made) return NULL;
@@ -163,7 +164,7 @@ PyObject *tensor_shape(speed_state *s, PyObject *self) {
 bool tensor_record(speed_state *s, PyObject *made, PyObject *const *given, Py_ssize_t count) {
     PyObject *made_node = node_record(s, given, count), **fields = ((tensor *)made)->fields;
     if (!made_node) return false;
-    Py_DECREF(fields[TENSOR_EDGE]); /* None: it is new */
+    Py_DECREF(fields[TENSOR_EDGE]); /* None, as the tensor is new */
     fields[TENSOR_EDGE] = made_node;
     return true;
 }
@@ -185,7 +186,7 @@ static PyObject *tensor_operator(speed_use which, PyObject *a, PyObject *b) {
     speed_state *s = tensor_state(a);
     if (!s) s = tensor_state(b);
     PyObject *both[] = {a, b}, *used = s ? s->uses[which] : NULL;
-    if (!used) Py_RETURN_NOTIMPLEMENTED; /* before the module is ready */
+    if (!used) Py_RETURN_NOTIMPLEMENTED; /* the module is not ready yet */
     PyObject *run = PyTuple_GetItem(used, 0), *otherwise = PyTuple_GetItem(used, 1);
     PyObject *made = apply_run(PyCFunction_GetSelf(run), both, 2);
     if (made != Py_NotImplemented) return made;
@@ -219,8 +220,8 @@ static PyObject *tensor_get_grad(PyObject *self, void *unused) {
     return held;
 }
 
-/* Whether it may be assigned. Gradients from a backward pass are not checked: the tensor may have got other
- * values since. */
+/* True if g may be assigned to `grad`. Gradients from a backward pass are not checked. The tensor
+ * may have got other values since. */
 static bool tensor_takes_grad(speed_state *s, PyObject *self, PyObject *g) {
     if (g == Py_None) return true;
     PyObject *array = tensor_array(s, self);
@@ -233,7 +234,7 @@ static bool tensor_takes_grad(speed_state *s, PyObject *self, PyObject *g) {
 
 static int tensor_set_grad(PyObject *self, PyObject *g, void *unused) {
     (void)unused;
-    if (!g) g = Py_None; /* it is deleted */
+    if (!g) g = Py_None; /* the attribute is deleted */
     if (!tensor_takes_grad(tensor_state(self), self, g)) return -1;
     PyObject **place = &((tensor *)self)->fields[TENSOR_GRAD], *held = *place;
     Py_INCREF(g);

@@ -1,18 +1,19 @@
-/* views.c: views of tensors: by a basic index, by a split, and the links from a view to its base. */
+/* views.c: views of tensors by a basic index or a split, and the links from a view to its base. */
 #include "speed.h"
 
 #include <string.h>
 
-/* In the stable ABI since 3.7. */
+/* Part of the stable ABI since 3.7. */
 PyAPI_FUNC(int) PySlice_Unpack(PyObject *slice, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
 PyAPI_FUNC(Py_ssize_t) PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t *stop,
                                              Py_ssize_t step);
 
 /* ---- the views of a tensor ---- */
 
-enum { VIEWS_OFTEN = 15 }; /* how often the limit is looked at, as bits */
+enum { VIEWS_OFTEN = 15 }; /* the limit is checked after every VIEWS_OFTEN + 1 views (a bit mask) */
 
-/* Takes the dead from a list of weak references. Nothing of Python's runs between its two ends. */
+/* Removes dead weak references from a list. Between reading and replacing the list no Python code
+ * runs. */
 static bool views_keep_living(PyObject *refs) {
     PyObject *living = PyList_New(0);
     Py_ssize_t count = PyList_Size(refs);
@@ -27,7 +28,7 @@ static bool views_keep_living(PyObject *refs) {
     return done;
 }
 
-/* Forgets the dead, if there may be many. */
+/* Removes dead references from the lists, if there may be many. */
 static bool views_sort_out(speed_state *s, PyObject *views, PyObject *refs) {
     PyObject *limit = PyObject_GetAttr(views, s->names[NAME_LIMIT]);
     bool few = limit && PyList_Size(refs) < PyLong_AsSsize_t(limit), done = few;
@@ -43,16 +44,17 @@ static bool views_sort_out(speed_state *s, PyObject *views, PyObject *refs) {
     return done;
 }
 
-/* Lists `view` among the views of `base`; `alias`, which is taken over, is what the view knows of that. */
+/* Lists `view` among the views of `base`. `alias`, which is taken over, becomes the view's note of
+ * its base. */
 static bool views_list(speed_state *s, PyObject *view, PyObject *base, PyObject *alias) {
     PyObject **place = &((tensor *)base)->fields[TENSOR_VIEWS];
     if (!*place) {
         PyObject *first = PyObject_CallFunctionObjArgs(s->uses[USE_VIEWS], NULL);
-        if (*place) Py_XDECREF(first); /* another thread's is there by now */
+        if (*place) Py_XDECREF(first); /* another thread has set it meanwhile */
         else *place = first;
     }
     PyObject *views = *place, *ref = NULL;
-    Py_XINCREF(views); /* whatever becomes of the base's */
+    Py_XINCREF(views); /* keeps it alive, whatever happens to the base */
     if (views && alias) ref = PyWeakref_NewRef(view, NULL);
     PyObject **known = &((tensor *)view)->fields[TENSOR_ALIAS], *before = *known;
     *known = alias;
@@ -74,8 +76,9 @@ bool views_link(speed_state *s, PyObject *view, PyObject *base, PyObject *row, P
     return views_list(s, view, base, PyTuple_Pack(3, base, row, args));
 }
 
-/* The alias of a marked view is a weak reference to the topmost tensor, which tells it of a write on the tape.
- * The view of a marked one has the same mark, and was told the same. */
+/* The alias of a marked view is a weak reference to the topmost tensor. The topmost tensor tells
+ * the view of a write that is on the tape. A view of a marked view has the same mark, and already
+ * has the edge of the same write. */
 bool views_mark(speed_state *s, PyObject *view, PyObject *base) {
     PyObject **fields = ((tensor *)view)->fields, *alias, *ref;
     while ((alias = ((tensor *)base)->fields[TENSOR_ALIAS]) && PyTuple_Size(alias) == 3)
@@ -85,12 +88,13 @@ bool views_mark(speed_state *s, PyObject *view, PyObject *base) {
     PyObject *edge = alias ? ((tensor *)base)->fields[TENSOR_EDGE] : NULL;
     if (edge && edge != Py_True) {
         Py_INCREF(edge);
-        Py_DECREF(fields[TENSOR_EDGE]); /* None: it is new */
+        Py_DECREF(fields[TENSOR_EDGE]); /* None, as the tensor is new */
         fields[TENSOR_EDGE] = edge;
     }
     PyObject *mark = ref ? PyTuple_Pack(1, ref) : NULL;
     PyObject *top = mark ? PyObject_CallFunctionObjArgs(ref, NULL) : NULL;
-    bool done = top, lost = top == Py_None; /* nobody writes into it any more */
+    /* the topmost tensor is gone, so nobody writes to it any more */
+    bool done = top, lost = top == Py_None;
     if (done && !lost) done = views_list(s, view, top, mark);
     else if (done) fields[TENSOR_ALIAS] = mark;
     else Py_XDECREF(mark);
@@ -121,7 +125,7 @@ static PyObject *index_tuple(const int64_t *numbers, int count) {
     return made;
 }
 
-/* The elements that an integer or slice takes of an axis; false where it is wrong. */
+/* The elements that an integer or slice selects from an axis. False if the item is wrong. */
 static bool index_axis(PyObject *item, int64_t size, int64_t *start, int64_t *step, int64_t *count) {
     Py_ssize_t first, last = 0, by = 1;
     *count = *step = 1;
@@ -133,12 +137,13 @@ static bool index_axis(PyObject *item, int64_t size, int64_t *start, int64_t *st
     }
     if (PySlice_Unpack(item, &first, &last, &by)) return false;
     *count = PySlice_AdjustIndices(size, &first, &last, by);
-    if (*count > 1) *step = by; /* else it is never taken */
+    if (*count > 1) *step = by; /* with one element the step is never taken */
     *start = *count ? first : 0;
     return true;
 }
 
-/* None, for Python to say what is wrong, but where a bound has raised something of its own. */
+/* None, so that Python reports what is wrong; NULL if a slice's bound raised an error of its
+ * own. */
 static PyObject *index_failed(void) {
     PyObject *error = PyErr_Occurred(), *usual[] = {PyExc_TypeError, PyExc_ValueError,
                                                     PyExc_OverflowError};
@@ -156,7 +161,8 @@ static PyObject *index_item(PyObject *index, Py_ssize_t i) {
     return PyTuple_Check(index) ? PyTuple_GetItem(index, i) : index;
 }
 
-/* How many axes an index takes, of those that are integers, slices, None and one ...; -1 for others. */
+/* Number of axes that a basic index (integers, slices, None and one ...) takes; -1 for any other
+ * index. */
 static int index_taken(PyObject *index) {
     Py_ssize_t items = index_count(index);
     int taken = 0;
@@ -182,7 +188,7 @@ static PyObject *index_plan(const speed_state *s, const mg_array *x, PyObject *i
         if (item == Py_None) {
             shown[kept++] = 1;
             same = false;
-        } else if (item == Py_Ellipsis) { /* so many axes as they are; at the end what is left */
+        } else if (item == Py_Ellipsis) { /* as many axes as needed; at the end all that are left */
             for (int n = i == items ? x->ndim - axis : x->ndim - taken; n > 0; n--, axis++) {
                 start[axis] = 0;
                 step[axis] = 1;
@@ -205,23 +211,24 @@ static PyObject *index_plan(const speed_state *s, const mg_array *x, PyObject *i
     return Py_BuildValue("i(NNNN)", s->kernel_view_slice_reshape, a, b, c, index_tuple(shown, kept));
 }
 
-/* basic_index(x, index): the number of the kernel of the view that integers, slices, None and ... make, or -1
- * for x as it is, and its arguments. None for all other indices, and for wrong ones; raises what a bound of a
- * slice does. */
+/* basic_index(x, index): the view that integers, slices, None and ... make. Returns the number of a
+ * view kernel and its arguments. The number is -1 if the view is x itself. None for all other
+ * indices and for wrong ones. Raises what the bound of a slice raises. */
 PyObject *speed_basic_index(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
     PyObject *array = count == 2 && tensor_is(s, args[0]) ? tensor_array(s, args[0]) : NULL;
     if (!array) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "basic_index(tensor, index)");
-    Py_INCREF(array); /* a slice's bounds may be anything, and give x other memory */
+    Py_INCREF(array); /* bounds of a slice may run Python code, which may give x another array */
     PyObject *made = index_plan(s, handle_array(array), args[1]);
     Py_DECREF(array);
     return made;
 }
 
-/* ---- pieces ---- */
+/* ---- split ---- */
 
-/* split(run, x, axis, bounds, drop): from each bound to the next along an axis, in a tuple, by the function of
- * a slice's row; where `drop` is true one element each, without the axis. */
+/* split(run, x, axis, bounds, drop): a tuple of slices from each bound to the next along an axis.
+ * `run` is the function of the slice row. If `drop`, each slice has one element and loses the
+ * axis. */
 PyObject *speed_split(PyObject *module, PyObject *args) {
     speed_state *s = state_of(module);
     PyObject *run, *x, *bounds;

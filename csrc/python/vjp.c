@@ -1,19 +1,22 @@
-/* vjp.c: vector-Jacobian products that are a single call of a kernel, or of a function of Python's. */
+/* vjp.c: vector-Jacobian products that are a single call of a kernel or of a Python function. */
 #include "speed.h"
 
 typedef enum { RULE_LINEAR, RULE_UNARY, RULE_SEVERAL } rule_kind;
 
 typedef struct {
-    holder held;     /* Python's function of the gradient's array and the node's arguments, and the partials */
-    int kind, arity; /* a rule_kind; the number of inputs */
-    int kernel;      /* the number of what runs; of a linear operation -1 for Python's function */
-    int over;        /* the same kernel writing over the gradient; -1 for none */
-    PyObject *partial[OPERANDS]; /* for each input None where the kernel computes its gradient; True where
-                                  * that is the upstream one itself; else a function of that */
+    /* Python function of the gradient's array and the node's arguments; the partials */
+    holder held;
+    int kind, arity; /* a rule_kind; number of inputs */
+    /* number of the operation to run; -1 for a linear operation that calls the Python function */
+    int kernel;
+    int over;        /* number of the same operation that writes over the gradient; -1 for none */
+    /* How each input gets its gradient. None: the kernel computes it. True: it is the upstream
+     * gradient itself. Else: a function of the upstream gradient. */
+    PyObject *partial[OPERANDS];
 } rule;
 
-/* The VJP of a linear operation: the kernel, or Python's function, of the gradient and the node's arguments.
- * */
+/* The VJP of a linear operation: calls the kernel, or the Python function, with the gradient and
+ * the node's arguments. */
 static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) {
     speed_state *s = rule->held.s;
     enum { FEW = 8 };
@@ -30,10 +33,10 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
         Py_XDECREF(given);
         return made;
     }
-    /* The kernel takes of the arguments as many as its signature says. */
+    /* The kernel takes as many of the arguments as its signature has. */
     Py_ssize_t taken = s->signatures[rule->kernel].count;
     if (taken < count) count = taken;
-    Py_INCREF(g); /* others may replace them meanwhile */
+    Py_INCREF(g); /* another thread may replace them meanwhile */
     Py_INCREF(args);
     for (Py_ssize_t i = 0; i < count; i++) all[i] = i ? PyTuple_GetItem(args, i - 1) : g;
     request r;
@@ -48,7 +51,7 @@ static PyObject *rule_transposed(const rule *rule, PyObject *g, PyObject *args) 
     return made;
 }
 
-/* Raises a failure, or tells who watches, of a call for the inputs in `needs_grad`. */
+/* Raises the error of a failed call, or reports a call to the tracers. */
 static bool rule_check(const rule *rule, bool failed, int needs_grad, PyObject *g, PyObject *saved,
                        PyObject *made) {
     PyObject *bits = PyLong_FromLong(needs_grad), *args[] = {bits, g, saved};
@@ -58,15 +61,15 @@ static bool rule_check(const rule *rule, bool failed, int needs_grad, PyObject *
     return done;
 }
 
-/* Runs the kernel for the inputs in `needs_grad`, and makes arrays of its results, one of them g's own where
- * that is written over. */
+/* Runs the kernel for the inputs in `needs_grad` and wraps its results. If `over`, one of the
+ * results is g's own array. */
 static bool rule_call(const rule *rule, int needs_grad, PyObject *g, bool over, PyObject *saved,
                       PyObject *arrays[OPERANDS]) {
     speed_state *s = rule->held.s;
     mg_array *in = handle_array(g);
     mg_arrays out = {.count = 0};
     mg_args args = {.ints = (int64_t[]){needs_grad}};
-    Py_INCREF(g); /* others may replace them meanwhile */
+    Py_INCREF(g); /* another thread may replace them meanwhile */
     Py_INCREF(saved);
     if (saved_is(s, saved)) args.saved = handle_saved(saved);
     void *outer = gil_enter();
@@ -74,7 +77,7 @@ static bool rule_call(const rule *rule, int needs_grad, PyObject *g, bool over, 
     gil_leave(outer);
     bool done = !failed;
     for (int i = 0; !failed && i < rule->arity && i < out.count; i++) {
-        if (!out.made[i]) continue; /* none is needed */
+        if (!out.made[i]) continue; /* not needed */
         if (out.made[i] == in) Py_INCREF(arrays[i] = g);
         else arrays[i] = array_object(s, out.made[i]);
         if (!arrays[i]) done = false;
@@ -108,7 +111,8 @@ bool vjp_run(const void *given, node *of, PyObject *g, bool *over, PyObject *mad
     }
     bool pointwise = rule->over >= 0;
     if (!whole || (computed && pointwise && !saved_is(s, saved))) {
-        engine_raise(s, "freed_error", (PyObject *)of, NULL); /* by another thread, meanwhile */
+        /* another thread freed the node meanwhile */
+        engine_raise(s, "freed_error", (PyObject *)of, NULL);
         return false;
     }
     *over = *over && pointwise && computed && computed == needs_grad && accumulate_unseen(s, g);
@@ -139,11 +143,11 @@ bool vjp_run(const void *given, node *of, PyObject *g, bool *over, PyObject *mad
 
 int vjp_arity(const void *given) { return ((const rule *)given)->arity; }
 
-/* The same for Python: (node, gradient) -> a tuple, with None where none is needed. */
+/* The rule as a Python function: (node, gradient) -> tuple of gradients, None if not needed. */
 static PyObject *rule_called(PyObject *capsule, PyObject *const *given, Py_ssize_t count) {
     const rule *rule = PyCapsule_GetPointer(capsule, NULL);
     PyObject *each[OPERANDS];
-    bool over = false; /* it is the caller's */
+    bool over = false; /* the gradient belongs to the caller */
     if (count != 2 || !node_is(rule->held.s, given[0]) || !tensor_is(rule->held.s, given[1]))
         return PyErr_Format(PyExc_TypeError, "a rule takes a node and its gradient");
     if (!vjp_run(rule, (node *)given[0], given[1], &over, each)) return NULL;

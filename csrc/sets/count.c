@@ -1,8 +1,10 @@
-/* count.c: counts and distinct values: bincount, histograms, unique rows, one-hot vectors, triangle indices,
- * parts of an axis, interpolation between order statistics.
+/* count.c: counts and distinct values: bincount, histograms, unique rows, one-hot vectors and
+ * others.
  *
- * Loops of one element after the other, the same for every instruction set. Writes by others into an
- * array meanwhile change what is counted, never where. */
+ * Also here: triangle indices, parts of an axis, and interpolation between order statistics. The
+ * loops take one element after the other, so one version serves all instruction sets. If another
+ * thread writes to an array meanwhile, counts may be wrong, but no access leaves its array.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "kernels/sort/order.h"
@@ -11,7 +13,7 @@ enum { SPANS_MOST = 4 };
 
 /* ---- integers ---- */
 
-/* The least and the largest; of none, and where 0 is less, `most` as it was given. */
+/* Lowers *least to the least value and raises *most to the largest. */
 static void count_range(const mg_array *x, int64_t *least, int64_t *most) {
     const int64_t *value = (const int64_t *)x->data;
     for (int64_t i = 0; i < x->size; i++) {
@@ -59,7 +61,8 @@ mg_array *mg_one_hot(mg_array *classes, int64_t count) {
 
 /* ---- triangles ---- */
 
-/* How many elements of a row are up to a diagonal `right` of its own place, which may be below 0. */
+/* Elements of a row from its start to the diagonal `right`, counted from the row's start. It may be
+ * negative. */
 static int64_t triangle_width(int64_t right, int64_t columns) {
     return mg_min(mg_max(right + 1, 0), columns);
 }
@@ -68,7 +71,8 @@ mg_array *mg_triangle_indices(int64_t rows, int64_t columns, int64_t offset, int
     int64_t all, shift = lower ? offset : offset - 1;
     if (mg_count(2, (int64_t[]){rows, columns}, sizeof(int64_t), &all)) return NULL;
     if (offset < -rows || offset > columns) return mg_fail(MG_EARG, offset, 0);
-    /* Rows get longer from `first` to `whole`, and from there on have all columns. */
+    /* Rows get longer from row `first` to row `whole`, and all rows from there on have all
+     * columns. */
     int64_t first = mg_min(mg_max(-shift, 0), rows), whole = mg_min(mg_max(columns - shift, 0), rows);
     int64_t below = (rows - whole) * columns, least = triangle_width(first + shift, columns);
     if (whole > first)
@@ -87,7 +91,7 @@ mg_array *mg_triangle_indices(int64_t rows, int64_t columns, int64_t offset, int
     return out;
 }
 
-/* ---- parts of a range ---- */
+/* ---- bins ---------------- */
 
 typedef struct {
     double low, high, step;
@@ -98,8 +102,8 @@ static double count_edge(const count_parts *p, int64_t k) {
     return k < p->bins ? p->low + (double)k * p->step : p->high;
 }
 
-/* The last part that begins at or before a value of the range. Where its share of the range says, but
- * for rounding, which may make many parts the same. */
+/* The last bin that begins at or before a value of the range. The value's share of the range gives
+ * the bin, unless rounding interferes, which may make many bins the same. */
 static int64_t count_part(const count_parts *p, double value) {
     double share = (value - p->low) / (p->high - p->low) * (double)p->bins;
     int64_t k = share < (double)p->bins ? (int64_t)share : p->bins - 1, above = p->bins;
@@ -126,7 +130,7 @@ mg_array *mg_histc(mg_array *x, int64_t bins, double low, double high) {
     return out;
 }
 
-/* ---- what is different ---- */
+/* ---- distinct rows -------- */
 
 /* The rows of a contiguous matrix. */
 typedef struct {
@@ -134,8 +138,8 @@ typedef struct {
     int64_t rows, columns;
 } distinct_rows;
 
-/* Is row a before row b, like it, or after it, element by element? Below 0, 0 or above. One with a NaN is
- * like no other, but comes before what has the same NaN. */
+/* Compares rows a and b element by element: below 0, 0 or above 0. A row with a NaN equals no row,
+ * but comes before a row with the same NaN. */
 static MG_NOINLINE int distinct_compare(const distinct_rows *m, int64_t a, int64_t b) {
     const mg_array *x = m->x;
     int like = 0;
@@ -148,8 +152,8 @@ static MG_NOINLINE int distinct_compare(const distinct_rows *m, int64_t a, int64
     return like;
 }
 
-/* Brings the numbers of rows into sorted order: of few columns, by one after the other, the last first.
- * Returns whether there was memory. */
+/* Sorts the numbers of rows, for few columns, by one column after the other, the last first. False
+ * without memory. */
 static bool distinct_by_columns(const distinct_rows *m, int64_t *order, int64_t *other) {
     mg_array *keys = mg_new(m->x->dtype, 1, &m->rows);
     int64_t size = mg_itemsize(m->x->dtype), c = keys ? m->columns : -1;
@@ -170,7 +174,7 @@ static bool distinct_by_columns(const distinct_rows *m, int64_t *order, int64_t 
     return keys && c < 0;
 }
 
-/* For many columns, by merging runs of once and again as many rows. */
+/* Sorts them for many columns, by merging runs of doubling length. */
 static void distinct_merge(const distinct_rows *m, int64_t *order, int64_t *other) {
     int64_t *from = order, *to = other;
     for (int64_t run = 1; run < m->rows; run *= 2) {
@@ -189,7 +193,7 @@ static void distinct_merge(const distinct_rows *m, int64_t *order, int64_t *othe
     if (from != order) memcpy(order, from, (size_t)m->rows * sizeof *order);
 }
 
-/* The numbers of the rows in sorted order; NULL with an error. */
+/* The numbers of the rows in sorted order; NULL with an error set. */
 static mg_array *distinct_sorted(const distinct_rows *m) {
     mg_array *order = mg_arange(MG_INT64, 0, 0, 0, 1, m->rows);
     mg_array *other = order ? mg_new(MG_INT64, 1, &m->rows) : NULL;
@@ -203,16 +207,17 @@ static mg_array *distinct_sorted(const distinct_rows *m) {
     return NULL;
 }
 
-/* Where in sorted order those rows are that differ from the one before, and `number`, unless it is NULL,
- * of each row the how manieth of them it is like. Returns how many there are. */
+/* Finds the rows that differ from the row before in sorted order. `starts` receives their
+ * positions. `number`, unless it is NULL, receives for each row the number of its distinct row.
+ * Returns the count of distinct rows. */
 static int64_t distinct_starts(const distinct_rows *m, const int64_t *sorted, int64_t *starts,
                                int64_t *number) {
-    bool words = m->columns == 1 && m->x->dtype == MG_INT64; /* most of all */
+    bool words = m->columns == 1 && m->x->dtype == MG_INT64; /* the most common case */
     const int64_t *word = (const int64_t *)m->x->data;
     int64_t found = 0;
     for (int64_t k = 0, i, before = 0; k < m->rows; k++, before = i) {
         i = sorted ? sorted[k] : k;
-        starts[found] = k; /* and stays, if it is one */
+        starts[found] = k; /* kept if it is a new row */
         bool like = words ? word[i] == word[before] : !distinct_compare(m, i, before);
         found += !like || k == 0;
         if (number) number[i] = found - 1;
@@ -251,7 +256,7 @@ mg_arrays *mg_distinct(mg_array *x, int arrange, int inverse) {
 
 /* ---- parts of an axis ---- */
 
-/* The slice of x that takes a start, a step and a count of an axis, and all of the others. */
+/* The slice of x with a start, a step and a count along one axis. */
 static mg_array *span_of(mg_array *x, int axis, int64_t first, int64_t by, int64_t count) {
     int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM], size[MG_MAX_NDIM];
     for (int d = 0; d < x->ndim; d++) {
@@ -300,7 +305,7 @@ mg_array *mg_spans_added(int add, mg_array *g, int axis, int64_t size, int numbe
     return out;
 }
 
-/* ---- between two values ---- */
+/* ---- interpolation --------- */
 
 #define BETWEEN(type)                                                                              \
     for (int64_t i = 0; i < out->size; i++) {                                                      \

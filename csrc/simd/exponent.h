@@ -1,7 +1,8 @@
 /* exponent.h: numbers with separate exponents, for products that overflow or underflow on the way.
  *
- * Quick loops do not look. The processor notes in sticky flags what overflowed, or lost digits below the
- * range: where it did, the product is made again from such numbers. */
+ * Fast loops do not check for that. The processor records overflow and underflow in sticky flags.
+ * If one is set, the product is computed again with such numbers.
+ */
 #ifndef MG_SIMD_EXPONENT_H
 #define MG_SIMD_EXPONENT_H
 
@@ -15,7 +16,7 @@
 #include <fenv.h>
 #endif
 
-/* part * 2^(512 power), with a part between 2^-256 and 2^256, or 0, infinite or NaN. */
+/* The number part * 2^(512 power). The part is between 2^-256 and 2^256, or 0, infinite or NaN. */
 typedef struct {
     double part;
     int64_t power;
@@ -39,7 +40,7 @@ MG_INLINE apart apart_times(apart a, apart b) {
     return apart_settled((apart){a.part * b.part, a.power + b.power});
 }
 
-/* The sum. A term that is at least 2^512 times smaller than the other does not count. */
+/* The sum. A term that is at least 2^512 times smaller than the other is ignored. */
 MG_INLINE apart apart_plus(apart a, apart b) {
     if (a.part == 0) return b;
     if (b.part == 0) return a;
@@ -56,8 +57,9 @@ MG_INLINE double apart_value(apart a) {
     return ldexp(a.part, 512 * power);
 }
 
-/* Has this thread's last calculation left the range? First they are cleared, which says whether they
- * were set; in the end they are set again if so. Only loops that read and write memory count. */
+/* Tests whether this thread's last calculation overflowed or underflowed. First apart_watch clears
+ * the flags and returns their old state. Later apart_left reads the flags and restores those that
+ * were set. Only loops that read and write memory are observed. */
 #if defined(__SSE2__)
 enum { APART_FLAGS = 0x18 }; /* overflow and underflow */
 MG_INLINE unsigned apart_flags(void) { return _mm_getcsr() & APART_FLAGS; }

@@ -1,13 +1,13 @@
 /* num.h: functions that are written once, for one element and for several vectors.
  *
- * Such a function stands in a *.inc.h file in terms of the type `num`, of operations n_... on it, of
- * F(name) for what it defines, and of constants C(...) and polynomials and tables T(...) of its float
- * width. The file is read twice, for one float with
+ * Such a function is in a *.inc.h file. It uses the type `num` and operations n_... on `num`. It
+ * names what it defines F(name). Its constants are C(...), its polynomials and tables T(...). The
+ * file is included twice, for one float with
  *     #define num float
  *     #define P(name) s_##name##_f32
  *     #define F(name) v_##name##_f32
- * and for several vectors (wide.h) with `wide_f32`, w_##name##_f32 and w_##name##_f32; both
- * give the same bits. wide.inc.h says what the operations mean.
+ * and for several vectors (wide.h) with `wide_f32`, w_##name##_f32 and w_##name##_f32. Both give
+ * the same bits. The operations are explained in wide.inc.h.
  */
 #ifndef MG_SIMD_NUM_H
 #define MG_SIMD_NUM_H
@@ -91,8 +91,8 @@ MG_INLINE double s_scale_floor_f64(double x, double n) {
 MG_INLINE float s_look_up_32_f32(const float *table, float i) {
     return table[v_bits_f32(i) & 31u];
 }
-/* a b + c rounded once, with or without the instruction; without it, in double, twice where a factor
- * is beyond 2^996 */
+/* a b + c rounded once, with or without the instruction. Without the instruction doubles are
+ * rounded twice if a factor is beyond 2^996. */
 MG_INLINE float s_fma_exact_f32(float a, float b, float c) {
 #if MG_HAS_FMA
     return fma_f32(a, b, c);

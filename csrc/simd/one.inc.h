@@ -51,7 +51,7 @@ MG_INLINE real R(s_scale)(real x, real n) {
 MG_INLINE real R(s_farther)(real a, real b) { return R(s_max)(R(v_abs)(a), R(v_abs)(b)); }
 MG_INLINE bool R(s_below)(real a, real limit) { return a < limit; }
 MG_INLINE bool R(s_small)(real a, real limit) { return R(v_abs)(a) < limit; }
-/* Never: one element takes the rare path and the usual one both, without a branch. */
+/* Always false: a single element takes both the rare and the usual path, without a branch. */
 MG_INLINE bool R(s_within_bits)(real x, ureal low, ureal high) {
     return (void)x, (void)low, (void)high, false;
 }

@@ -1,12 +1,12 @@
-/* real.h: names the float type a kernel file is being compiled for.
+/* real.h: names the float type that a kernel file is being compiled for.
  *
- * A kernel written for both widths is a `*.inc.c` file that uses `real`, `vec`, `LANES`, `v_load` and
- * friends, and names what it defines `R(name)`. Its includer writes
+ * A kernel for both widths is a `*.inc.c` file that uses `real`, `vec`, `LANES`, `v_load` and so
+ * on. It names what it defines `R(name)`. The file that includes it has
  *     #define MG_REAL 32
  *     #include "kernels/gemm/gemm.inc.c"       (whose first line includes this header)
  *     #define MG_REAL 64
  *     #include "kernels/gemm/gemm.inc.c"
- * and gets name_f32 and name_f64. This header has no include guard: it is read once per width.
+ * and gets name_f32 and name_f64. This header has no include guard, as it is read once per width.
  */
 #include "vec.h"
 
@@ -32,7 +32,7 @@
 #define R(name) name##_f64
 #define REAL_DTYPE MG_FLOAT64
 #endif
-/* A constant of the width, given for both. */
+/* A constant of this width, given for both widths. */
 #define BY_WIDTH(f32, f64) REAL_C(sizeof(real) == 4 ? (f32) : (f64))
 #define LANES ((int)(MG_VECTOR_BYTES / sizeof(real)))
 

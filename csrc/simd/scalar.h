@@ -1,7 +1,9 @@
-/* scalar.h: single floats and doubles: their bits, signs, roots and what a rounding has lost.
+/* scalar.h: single floats and doubles: bits, signs, roots and rounding errors.
  *
  * None of these functions branches, so that loops over them become vector code on every instruction
- * set. No 64-bit integer conversion or arithmetic shift is used: SSE2 and AVX2 have none. */
+ * set. There is no 64-bit integer conversion and no 64-bit arithmetic shift, which SSE2 and AVX2
+ * lack.
+ */
 #ifndef MG_SIMD_SCALAR_H
 #define MG_SIMD_SCALAR_H
 
@@ -25,7 +27,7 @@ MG_INLINE float v_copysign_f32(float x, float sign) {
     return v_from_bits_f32((v_bits_f32(x) & 0x7fffffffu) | (v_bits_f32(sign) & 0x80000000u));
 }
 
-/* c - a b where a b is close to c: what the rounding of a, a quotient or a root, has lost. */
+/* c - a b where a b is close to c: the residual of a rounded quotient or root a. */
 MG_INLINE float v_residual_f32(float a, float b, float c) {
 #if MG_HAS_FMA
     return fma_f32(-a, b, c);
@@ -55,18 +57,19 @@ MG_INLINE double v_copysign_f64(double x, double sign) {
     return v_from_bits_f64((v_bits_f64(x) & ~V_SIGN_F64) | (v_bits_f64(sign) & V_SIGN_F64));
 }
 
-/* The smaller of two as signed integers: for positive floats their order too. A compiler makes one
- * instruction of it, where a clamp written with floats tears the code after it into two paths. */
+/* The smaller of two as signed integers, which for positive floats is their order too. Compilers
+ * make one instruction of it. A clamp of floats would split the code after it into two paths. */
 MG_INLINE uint64_t v_min_bits_f64(uint64_t a, uint64_t b) {
 #if defined(__SSE2__) && !defined(__AVX2__)
-    return v_from_bits_f64(a) < v_from_bits_f64(b) ? a : b; /* no 64-bit integer comparison here */
+    /* there is no 64-bit integer comparison here */
+    return v_from_bits_f64(a) < v_from_bits_f64(b) ? a : b;
 #else
     return (uint64_t)((int64_t)a < (int64_t)b ? (int64_t)a : (int64_t)b);
 #endif
 }
 
-/* a * b - p, exactly, for p = a * b rounded; without fma by Dekker's product (pair.h), for
- * factors below 2^996. */
+/* a * b - p, exactly, for p = a * b rounded. Without fma by Dekker's product (pair.h), for factors
+ * below 2^996. */
 MG_INLINE double v_mul_low_f64(double a, double b, double p) {
 #if MG_HAS_FMA
     return fma_f64(a, b, -p);
@@ -87,7 +90,8 @@ MG_INLINE double v_residual_f64(double a, double b, double c) {
 #endif
 }
 
-/* 1 / d to 2^-46, for d in the range of a float: dividing doubles takes several times as long. */
+/* 1 / d to 2^-46, for d in the range of a float. A division of doubles takes several times as
+ * long. */
 MG_INLINE double v_reciprocal_f64(double d) {
     double r = (double)(1.0f / (float)d);
     return fma_f64(fma_f64(-d, r, 1.0), r, r);
@@ -96,9 +100,9 @@ MG_INLINE double v_reciprocal_f64(double d) {
 MG_INLINE float v_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 MG_INLINE double v_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-/* 1 / d to 1.5 %, for d > 0 and, as something finite, for 0: enough where it multiplies what a
- * rounding has lost. The difference of the bits is good to 12 % (its logarithm is one of straight
- * lines), and Newton's step squares that. */
+/* 1 / d to 1.5 %, for d > 0; something finite for 0. That suffices to multiply a rounding error.
+ * The difference of the bits is good to 12 %, as the bits are a piecewise linear logarithm.
+ * Newton's step squares that error. */
 MG_INLINE float v_rough_inverse_f32(float d) {
     float r = v_from_bits_f32(0x7ef311c7u - v_bits_f32(d));
     return r * fma_f32(-d, r, 2.0f);

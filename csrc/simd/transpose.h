@@ -1,4 +1,4 @@
-/* transpose.h: transposes squares of vectors in registers, and takes every second element of a row. */
+/* transpose.h: transposes of squares of vectors in registers, and every second element of a row. */
 #ifndef MG_SIMD_TRANSPOSE_H
 #define MG_SIMD_TRANSPOSE_H
 
@@ -30,9 +30,9 @@
 #define TRANSPOSE_HI_f64 TRANSPOSE_HI_2
 #endif
 /* Lane numbers that select from two vectors:
- *   EVEN, ODD    elements with even or odd numbers, of both within each 16 bytes
- *   FIRST, SECOND  likewise blocks of 16 bytes, those of the first vector and then the second's
- *   EVENS        elements with even numbers of the first and odd ones of the second */
+ *   EVEN, ODD     within each 16 bytes, elements with even or odd numbers of both vectors
+ *   FIRST, SECOND blocks of 16 bytes with even or odd numbers, of the first vector, then the second
+ *   EVENS         elements with even numbers of the first vector and odd ones of the second */
 #if MG_VECTOR_BYTES == 64
 #define TRANSPOSE_EVEN_f32 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
 #define TRANSPOSE_ODD_f32 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31

@@ -1,9 +1,9 @@
-/* transpose.inc.h: the transposes of one float width; read twice by transpose.h. */
+/* transpose.inc.h: the transposes of one float width; transpose.h includes it twice. */
 #include "real.h"
 
-/* Transposes LANES rows in place. Each of log2(LANES) steps takes neighbouring rows apart into what
- * has even and what has odd numbers, the elements of each 16 bytes first and then these blocks: the
- * shuffles that cost least. */
+/* Transposes LANES rows in place. Each of log2(LANES) steps splits neighbouring rows by even and
+ * odd numbers. The first steps move elements within 16 bytes, and later steps move blocks of 16
+ * bytes. These shuffles cost least. */
 MG_INLINE void R(v_transpose)(vec *rows) {
     MG_UNROLL
     for (int s = 1; s < LANES; s *= 2) {
@@ -21,8 +21,8 @@ MG_INLINE void R(v_transpose)(vec *rows) {
     }
 }
 
-/* A square: to[l * to_row + i] = from[i * from_row + l], plus what is added to each row of `from`,
- * unless that is NULL. All is read before it is written. */
+/* Transposes a square: to[l * to_row + i] = from[i * from_row + l], after adding *plus to each row
+ * of `from`. `plus` may be NULL. All is read before anything is written. */
 static MG_NOINLINE void R(v_transpose_square)(real *to, int64_t to_row, const real *from,
                                          int64_t from_row, const vec *plus) {
     vec lines[LANES];
@@ -37,7 +37,7 @@ static MG_NOINLINE void R(v_transpose_square)(real *to, int64_t to_row, const re
     for (int l = 0; l < LANES; l++) v_store(to + l * to_row, lines[l]);
 }
 
-/* LANES elements, each two from the last. It reads nothing beyond the last one. */
+/* LANES elements at even offsets. Reads nothing beyond the last one. */
 MG_INLINE vec R(v_evens)(const real *p) {
     return TRANSPOSE_SHUFFLE(v_load(p), v_load(p + LANES - 1), R(TRANSPOSE_EVENS));
 }

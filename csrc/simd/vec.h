@@ -1,8 +1,9 @@
 /* vec.h: one vector type per float width for the instruction set being compiled.
  *
- * Types `vec_f32` and `vec_f64` are native vectors, so `+ - * /` work on them in gcc and clang. Every
- * other operation is an inline function with the type as its suffix; kernels compiled for both widths
- * write `v_load(p)` and get the right one through real.h. Loads and stores never need alignment.
+ * Types `vec_f32` and `vec_f64` are native vectors, so `+ - * /` work on them in gcc and clang.
+ * Every other operation is an inline function with the type as its suffix. Kernels compiled for
+ * both widths write `v_load(p)` and get the right one through real.h. Loads and stores never need
+ * alignment.
  */
 #ifndef MG_SIMD_VEC_H
 #define MG_SIMD_VEC_H
@@ -23,7 +24,7 @@ MG_INLINE vec_f64 v_set1_f64(double s) { return _mm512_set1_pd(s); }
 MG_INLINE vec_f32 v_fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return _mm512_fmadd_ps(a, b, c); }
 MG_INLINE vec_f64 v_fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) { return _mm512_fmadd_pd(a, b, c); }
 
-/* The first n lanes only (0 <= n <= lanes); the others read as zero and are not written. */
+/* Only the first n lanes (0 <= n <= lanes). The other lanes read as zero and are not written. */
 MG_INLINE vec_f32 v_load_n_f32(const float *p, int n) {
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
 }
@@ -36,7 +37,7 @@ MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
 MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
     _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), v);
 }
-/* The lanes whose bits are set. */
+/* Only the lanes whose bits are set. */
 MG_INLINE vec_f32 v_load_some_f32(const float *p, unsigned lanes) {
     return _mm512_maskz_loadu_ps((__mmask16)lanes, p);
 }
@@ -68,7 +69,7 @@ MG_INLINE vec_f32 v_load_n_f32(const float *p, int n) {
 MG_INLINE vec_f64 v_load_n_f64(const double *p, int n) {
     return _mm256_maskload_pd(p, vec_mask_64(n));
 }
-/* Not by masks: an AMD processor takes 16 cycles for such a store, of whatever length. */
+/* Without masks: an AMD processor takes 16 cycles for a masked store of any length. */
 MG_INLINE void v_store_n_f32(float *p, vec_f32 v, int n) {
     __m128 part = _mm256_castps256_ps128(v);
     if (n & 8) {
@@ -114,7 +115,7 @@ MG_INLINE vec_f64 v_fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
     return (vec_f64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 }
 #else
-/* No fused multiply-add here: two roundings. */
+/* There is no fused multiply-add here, so two roundings. */
 MG_INLINE vec_f32 v_fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return a * b + c; }
 MG_INLINE vec_f64 v_fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) { return a * b + c; }
 #endif
@@ -154,8 +155,8 @@ MG_INLINE void v_store_n_f64(double *p, vec_f64 v, int n) {
 #endif
 #endif
 
-/* A vector to a multiple of its size, past the caches: without reading first what it overwrites. Other
- * threads may not see it before v_stream_end. */
+/* Non-temporal store of a vector to a multiple of its size: the cache line is not read first. Other
+ * threads may not see the vector before v_stream_end. */
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 MG_INLINE void v_stream(void *to, vec_f32 v) {
@@ -173,7 +174,7 @@ MG_INLINE void v_stream(void *to, vec_f32 v) { v_store_f32(to, v); }
 MG_INLINE void v_stream_end(void) {}
 #endif
 
-/* Scalar fused multiply-add, one instruction where there is one and never a library call. */
+/* Scalar fused multiply-add: one instruction if the processor has one, and never a library call. */
 #if defined(__FMA__) || defined(__aarch64__)
 MG_INLINE float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MG_INLINE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }

@@ -1,10 +1,10 @@
 /* wide.h: several vectors at a time, for functions that are one long chain of operations.
  *
- * Each operation of such a chain waits for the one before, and a processor looks ahead by fewer
- * instructions than one chain has. A `wide` is a few vectors treated alike, one operation after the
- * other, so that independent instructions stand next to each other. Only for instruction sets with
- * fused multiply-add and vectors of 32 bytes or more; elsewhere MG_HAS_WIDE is 0 and a `wide` is
- * one element.
+ * Each operation of such a chain waits for the one before. A processor looks ahead by fewer
+ * instructions than one chain has. A `wide` is a few vectors that are treated alike, one operation
+ * after the other. Independent instructions thus stand next to each other. This needs fused
+ * multiply-add and vectors of 32 bytes or more. Elsewhere MG_HAS_WIDE is 0 and a `wide` is one
+ * element.
  */
 #ifndef MG_SIMD_WIDE_H
 #define MG_SIMD_WIDE_H
@@ -17,22 +17,22 @@
 
 #if defined(__AVX512F__)
 #define WIDE_VECTORS 4
-/* The second operand where either is NaN. */
+/* The second operand if either is NaN. */
 MG_INLINE vec_f32 v_min_f32(vec_f32 a, vec_f32 b) { return _mm512_min_ps(a, b); }
 MG_INLINE vec_f64 v_min_f64(vec_f64 a, vec_f64 b) { return _mm512_min_pd(a, b); }
 MG_INLINE vec_f32 v_max_f32(vec_f32 a, vec_f32 b) { return _mm512_max_ps(a, b); }
 MG_INLINE vec_f64 v_max_f64(vec_f64 a, vec_f64 b) { return _mm512_max_pd(a, b); }
-/* The larger, a where they are equal; NaN where either is. */
+/* The larger, a if they are equal; NaN if either is NaN. */
 MG_INLINE vec_f32 v_largest_f32(vec_f32 a, vec_f32 b) {
     return _mm512_mask_max_ps(b, _mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), b, a);
 }
 MG_INLINE vec_f64 v_largest_f64(vec_f64 a, vec_f64 b) {
     return _mm512_mask_max_pd(b, _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q), b, a);
 }
-/* a between -b and b, which is positive; b where a is NaN */
+/* a clipped to [-b, b] for positive b; b if a is NaN */
 MG_INLINE vec_f32 v_clip_f32(vec_f32 a, vec_f32 b) { return _mm512_range_ps(a, b, 2); }
 MG_INLINE vec_f64 v_clip_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a, b, 2); }
-/* The larger of |a| and |b|, of numbers */
+/* The larger of |a| and |b|, neither NaN */
 MG_INLINE vec_f32 v_farther_f32(vec_f32 a, vec_f32 b) { return _mm512_range_ps(a, b, 11); }
 MG_INLINE vec_f64 v_farther_f64(vec_f64 a, vec_f64 b) { return _mm512_range_pd(a, b, 11); }
 MG_INLINE vec_f32 v_square_root_f32(vec_f32 a) { return _mm512_sqrt_ps(a); }
@@ -53,7 +53,7 @@ MG_INLINE vec_f32 v_choose_less_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) 
 MG_INLINE vec_f64 v_choose_less_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y) {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
 }
-/* b larger than a, or the first NaN ? x : y */
+/* x if b is larger than a, or b is NaN and a is not; else y */
 MG_INLINE vec_f32 v_choose_passed_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
     __mmask16 number = _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q);
     return _mm512_mask_blend_ps(_mm512_mask_cmp_ps_mask(number, b, a, _CMP_NLE_UQ), y, x);
@@ -62,7 +62,7 @@ MG_INLINE vec_f64 v_choose_passed_f64(vec_f64 a, vec_f64 b, vec_f64 x, vec_f64 y
     __mmask8 number = _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q);
     return _mm512_mask_blend_pd(_mm512_mask_cmp_pd_mask(number, b, a, _CMP_NLE_UQ), y, x);
 }
-/* The bits of i under mask all 0 ? x : y */
+/* x if the bits of i under the mask are all 0, else y */
 MG_INLINE vec_f32 v_choose_zero_f32(vec_f32 i, uint32_t mask, vec_f32 x, vec_f32 y) {
     __mmask16 m = _mm512_test_epi32_mask(_mm512_castps_si512(i), _mm512_set1_epi32((int)mask));
     return _mm512_mask_blend_ps(m, x, y);
@@ -72,7 +72,7 @@ MG_INLINE vec_f64 v_choose_zero_f64(vec_f64 i, uint64_t mask, vec_f64 x, vec_f64
     return _mm512_mask_blend_pd(
         _mm512_test_epi64_mask(bits, _mm512_set1_epi64((long long)mask)), x, y);
 }
-/* Whether low <= x < high in every lane. */
+/* True if low <= x < high in every lane. */
 MG_INLINE bool v_inside_f32(vec_f32 x, vec_f32 low, vec_f32 high) {
     __mmask16 m = _mm512_cmp_ps_mask(x, low, _CMP_GE_OQ);
     return _mm512_mask_cmp_ps_mask(m, x, high, _CMP_LT_OQ) == 0xffff;
@@ -81,14 +81,14 @@ MG_INLINE bool v_inside_f64(vec_f64 x, vec_f64 low, vec_f64 high) {
     __mmask8 m = _mm512_cmp_pd_mask(x, low, _CMP_GE_OQ);
     return _mm512_mask_cmp_pd_mask(m, x, high, _CMP_LT_OQ) == 0xff;
 }
-/* Lanes for which something holds; all of them; whether it is all of them. */
+/* A set of lanes; the set of all lanes; true if a set holds all lanes. */
 typedef __mmask16 lanes_f32;
 typedef __mmask8 lanes_f64;
 #define V_ALL_LANES_F32 ((lanes_f32)-1)
 #define V_ALL_LANES_F64 ((lanes_f64)-1)
 MG_INLINE bool v_all_f32(lanes_f32 m) { return m == V_ALL_LANES_F32; }
 MG_INLINE bool v_all_f64(lanes_f64 m) { return m == V_ALL_LANES_F64; }
-/* The lanes of m that are, as unsigned integers, less than the limit. */
+/* The lanes of m whose bits, as unsigned integers, are less than the limit. */
 MG_INLINE lanes_f32 v_within_bits_f32(lanes_f32 m, vec_f32 x, uint32_t limit) {
     __m512i bits = _mm512_castps_si512(x);
     return _mm512_mask_cmplt_epu32_mask(m, bits, _mm512_set1_epi32((int)limit));
@@ -97,7 +97,7 @@ MG_INLINE lanes_f64 v_within_bits_f64(lanes_f64 m, vec_f64 x, uint64_t limit) {
     __m512i bits = _mm512_castpd_si512(x);
     return _mm512_mask_cmplt_epu64_mask(m, bits, _mm512_set1_epi64((long long)limit));
 }
-/* The larger of two, as unsigned integers */
+/* The larger of two, compared as unsigned integers */
 MG_INLINE vec_f32 v_most_bits(vec_f32 a, vec_f32 b) {
     return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
 }
@@ -108,7 +108,8 @@ MG_INLINE lanes_f32 v_below_f32(lanes_f32 m, vec_f32 x, vec_f32 limit) {
 MG_INLINE lanes_f64 v_below_f64(lanes_f64 m, vec_f64 x, vec_f64 limit) {
     return _mm512_mask_cmp_pd_mask(m, x, limit, _CMP_LT_OQ);
 }
-/* A power of two's exponent k, the bits moved to the exponent's place, as a number in these units.
+/* Converts an exponent k, whose bits are at the place of an exponent, to a number in units of
+ * w_exponent_unit.
  */
 #define w_exponent_unit_f32 0x1p-23f
 #define w_exponent_unit_f64 0x1p-52
@@ -125,8 +126,8 @@ MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
 /* x 2^n, rounded once, for whole n from -252 to 254; in double from -2044 to 2046. */
 MG_INLINE vec_f32 v_scale_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
 MG_INLINE vec_f64 v_scale_f64(vec_f64 x, vec_f64 n) { return _mm512_scalef_pd(x, n); }
-/* The same by the largest whole number up to n, which has eighths; by AVX-512 for any n, infinities
- * too: of a normal number that is infinity or 0, and NaN where n is. */
+/* x 2^floor(n), for n that is a multiple of 1/8. With AVX-512 n may be any number, also infinite. A
+ * normal x then gives infinity or 0, and NaN if n is NaN. */
 #define w_scales_any_f32 true
 #define w_scales_any_f64 true
 MG_INLINE vec_f32 v_scale_floor_f32(vec_f32 x, vec_f32 n) { return _mm512_scalef_ps(x, n); }
@@ -139,7 +140,7 @@ MG_INLINE vec_f32 v_look_up_8_f32(const float *table, vec_f32 i) {
 MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
     return _mm512_permutexvar_pd(_mm512_castpd_si512(i), _mm512_loadu_pd(table));
 }
-/* table[i mod 16], 16 floats, i the bits of each lane */
+/* table[i mod 16] of a table of 16 floats; i is the integer in the bits of each lane */
 MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     return _mm512_permutexvar_ps(_mm512_castps_si512(i), _mm512_loadu_ps(table));
 }
@@ -245,8 +246,8 @@ MG_INLINE vec_f64 v_from_exponent_f64(vec_f64 k) { /* there is no conversion of 
     bits = _mm256_or_si256(_mm256_srli_epi64(bits, 52), _mm256_set1_epi64x(0x4330000000000000));
     return _mm256_castsi256_pd(bits) - v_set1_f64(0x1p52 + 1024);
 }
-/* One by one: where gathering is mended against reading what it should not (Intel, "Gather data
- * sampling", 2023), it takes several times as long as loads, and elsewhere no less. */
+/* One by one: gathers are several times slower than loads on processors patched against "Gather
+ * data sampling" (Intel, 2023), and elsewhere no faster. */
 MG_INLINE vec_f64 v_look_up_f64(const double *table, vec_f64 i) {
     __m256i index = _mm256_and_si256(_mm256_castpd_si256(i), _mm256_set1_epi64x(15));
     return (vec_f64){table[index[0]], table[index[1]], table[index[2]], table[index[3]]};
@@ -284,14 +285,16 @@ MG_INLINE vec_f32 v_look_up_8_f32(const float *table, vec_f32 i) {
     MG_HELD(held); /* as w_look_up_held */
     return _mm256_permutevar8x32_ps(held, _mm256_castps_si256(i));
 }
-/* By the halves of the table's numbers; what comes of the table itself is done once. */
+/* Looks up the halves of the numbers. The shuffles of the table itself are done once, outside the
+ * loop. */
 MG_INLINE vec_f64 v_look_up_8_f64(const double *table, vec_f64 i) {
     vec_f32 a = _mm256_castpd_ps(v_load_f64(table)), b = _mm256_castpd_ps(v_load_f64(table + 4));
     vec_f64 low = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
     vec_f64 high = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
     __m256i index = _mm256_castps_si256(_mm256_moveldup_ps(_mm256_castpd_ps(i)));
     low = _mm256_permute4x64_pd(low, 0xd8), high = _mm256_permute4x64_pd(high, 0xd8);
-    __asm__("" : "+x"(low), "+x"(high)); /* from a register, as from memory it takes twice as long */
+    /* keeps them in registers: from memory the permutation takes twice as long */
+    __asm__("" : "+x"(low), "+x"(high));
     a = _mm256_permutevar8x32_ps(_mm256_castpd_ps(low), index);
     b = _mm256_permutevar8x32_ps(_mm256_castpd_ps(high), index);
     return _mm256_castps_pd(_mm256_blend_ps(a, b, 0xaa));
@@ -302,8 +305,8 @@ MG_INLINE vec_f32 v_look_up_f32(const float *table, vec_f32 i) {
     vec_f32 high = _mm256_permutevar8x32_ps(v_load_f32(table + 8), index);
     return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28)));
 }
-/* The same from registers, which takes half as long if there are some: permuting what lies in memory
- * takes two cycles. */
+/* The same with the table in registers. Permuting from memory takes two cycles, from registers
+ * one. */
 MG_INLINE vec_f32 v_look_up_held_f32(const float *table, vec_f32 i) {
     __m256i index = _mm256_castps_si256(i);
     vec_f32 low = v_load_f32(table), high = v_load_f32(table + 8);
@@ -325,9 +328,9 @@ MG_INLINE vec_f64 v_load_sums_of_floats(const float *p, const float *q) {
 MG_INLINE void v_store_floats(float *p, vec_f64 x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
 #endif
 
-/* Whether all are within the limit, or below it, which is asked of numbers from 0 on, and of the largest
- * as integers: a comparison takes the place of a multiply-add, and a larger integer is found by any
- * unit. */
+/* True if all lanes are within the limit, compared as integers, or below it, for non-negative
+ * numbers. The largest is taken first, as integers. A float comparison would take the place of a
+ * multiply-add. A maximum of integers runs on any unit. */
 MG_INLINE bool v_all_within_f32(const vec_f32 *x, uint32_t limit) {
     vec_f32 most = x[0];
     for (int k = 1; k < WIDE_VECTORS; k++) most = v_most_bits(most, x[k]);
@@ -346,7 +349,7 @@ MG_INLINE bool v_all_within_f64(const vec_f64 *x, uint64_t limit) {
 MG_INLINE bool v_all_below_f64(const vec_f64 *x, double limit) {
     return v_all_within_f64(x, v_bits_f64(limit));
 }
-#else /* which has no such maximum */
+#else /* AVX2 has no maximum of 64-bit integers */
 MG_INLINE bool v_all_below_f64(const vec_f64 *x, double limit) {
     lanes_f64 all = V_ALL_LANES_F64;
     for (int k = 0; k < WIDE_VECTORS; k++) all = v_below_f64(all, x[k], v_set1_f64(limit));
@@ -364,7 +367,7 @@ typedef uint64_t wide_bits_vec_f64 __attribute__((vector_size(MG_VECTOR_BYTES)))
 #define MG_REAL 64
 #include "wide.inc.h"
 
-/* Whether low <= bits < high in every lane */
+/* True if low <= bits < high in every lane */
 MG_INLINE bool w_within_bits_f32(wide_f32 x, uint32_t low, uint32_t high) {
     return v_all_within_f32(w_add_bits_f32(x, -low).v, high - low);
 }
@@ -376,10 +379,11 @@ MG_INLINE bool w_within_bits_f64(wide_f64 x, uint64_t low, uint64_t high) {
 #define w_within_bits_f64 w_each_within_bits_f64
 #endif
 
-/* sqrt a for a = 0 and a from 2^-900 on; NaN below 0 */
+/* sqrt(a) for a = 0 and a from 2^-900 on; NaN below 0 */
 MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
 #if defined(__AVX512F__)
-    if (mg_system_roots()) return w_sqrt_f64(a); /* in the loop: a second version of each would be long */
+    /* tested in the loop, as a second version of every loop would be long */
+    if (mg_system_roots()) return w_sqrt_f64(a);
     wide_f64 y;
     for (int k = 0; k < WIDE_VECTORS; k++) y.v[k] = v_rough_root_inverse_or_zero(a.v[k]);
     return w_root_steps_f64(a, y);
@@ -387,7 +391,7 @@ MG_INLINE wide_f64 w_near_root_f64(wide_f64 a) {
     return w_sqrt_f64(a);
 #endif
 }
-#define w_near_root_f32 w_sqrt_f32 /* other work hides the instruction */
+#define w_near_root_f32 w_sqrt_f32 /* other work hides the latency of the instruction */
 MG_INLINE wide_f32 w_look_up_8_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_8_f32(table, i.v[k]);
     return i;
@@ -409,8 +413,9 @@ MG_INLINE wide_f32 w_look_up_held_f32(const float *table, wide_f32 i) {
     for (int k = 0; k < WIDE_VECTORS; k++) i.v[k] = v_look_up_held_f32(table, i.v[k]);
     return i;
 }
-/* Both numbers of rows, which the bits of `at` say in bytes, by a broadcast of one and a load of another
- * and what comes after it: after the last row there is one more. */
+/* Loads rows of two numbers, at byte offsets given by the bits of `at`, as two vectors. Each row is
+ * combined with another by a broadcast and a load that reads one row too many. The table therefore
+ * has a row more. */
 MG_INLINE void w_load_pairs(const double (*rows)[2], const double *at, wide_f64 *a, wide_f64 *b) {
     const char *from = (const char *)rows;
     for (int k = 0; k < WIDE_VECTORS; k++, at += 4) {

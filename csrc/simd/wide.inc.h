@@ -39,7 +39,7 @@
 typedef struct {
     vec v[WIDE_VECTORS];
 } wide;
-/* Values that the first of two stages of a function leaves to the second */
+/* Values that the first of two stages of a function passes to the second */
 typedef struct {
     wide a, b, c;
 } R(w_stage);
@@ -92,7 +92,7 @@ MG_INLINE wide w_fnma(wide a, wide b, wide c) {
     EACH a.v[k] = v_fma(-a.v[k], b.v[k], c.v[k]);
     return a;
 }
-/* The second operand where either is NaN. */
+/* The second operand if either is NaN. */
 MG_INLINE wide w_min(wide a, wide b) {
     EACH a.v[k] = R(v_min)(a.v[k], b.v[k]);
     return a;
@@ -115,21 +115,21 @@ MG_INLINE wide w_scale(wide x, wide n) {
     EACH x.v[k] = R(v_scale)(x.v[k], n.v[k]);
     return x;
 }
-/* Whether x < limit in every lane, for x >= 0 and NaN. */
+/* True if x < limit in every lane, for x >= 0 or NaN. */
 MG_INLINE bool R(w_below)(wide x, real limit) { return R(v_all_below)(x.v, limit); }
-/* The larger of |a| and |b|, of numbers */
+/* The larger of |a| and |b|, neither NaN */
 MG_INLINE wide R(w_farther)(wide a, wide b) {
     EACH a.v[k] = R(v_farther)(a.v[k], b.v[k]);
     return a;
 }
-/* Whether |x| < limit in every lane that is a number; no NaN may be signaling, as the results of
- * arithmetic are not. */
+/* True if |x| < limit in every lane that is not NaN. No lane may be a signaling NaN; results of
+ * arithmetic never are. */
 MG_INLINE bool R(w_small)(wide x, real limit) {
     vec most = R(v_farther)(x.v[0], x.v[1]);
     for (int k = 2; k < WIDE_VECTORS; k++) most = R(v_farther)(most, x.v[k]);
     return R(v_all)(R(v_below)(ALL_LANES, most, v_set1(limit)));
 }
-/* c1 x + c0, a step of a polynomial's lowest level */
+/* c1 x + c0, the innermost step of a polynomial */
 MG_INLINE wide w_line(wide x, real c1, real c0) { return w_fma(x, w_set(c1), w_set(c0)); }
 /* Operations on the bits. */
 MG_INLINE wide w_and(wide a, ureal mask) {
@@ -144,7 +144,7 @@ MG_INLINE wide w_add_bits(wide a, ureal b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] + b);
     return a;
 }
-/* The bits of a and of b, added; the bits of a less those of b. */
+/* The sum, and the difference, of the bits of a and b as integers. */
 MG_INLINE wide R(w_plus_bits)(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] + (uvec)b.v[k]);
     return a;
@@ -153,7 +153,7 @@ MG_INLINE wide R(w_less_bits)(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] - (uvec)b.v[k]);
     return a;
 }
-/* Whether low <= bits < high in every lane, one vector after the other. */
+/* True if low <= bits < high in every lane, tested vector by vector. */
 MG_INLINE bool R(w_each_within_bits)(wide x, ureal low, ureal high) {
     lanes all = ALL_LANES;
     EACH all = R(v_within_bits)(all, (vec)((uvec)x.v[k] - low), high - low);
@@ -171,7 +171,7 @@ MG_INLINE wide w_xor(wide a, wide b) {
     EACH a.v[k] = (vec)((uvec)a.v[k] ^ (uvec)b.v[k]);
     return a;
 }
-/* The bits of i under the mask all 0 ? x : y */
+/* x if the bits of i under the mask are all 0, else y */
 MG_INLINE wide w_choose_zero(wide i, ureal mask, wide x, wide y) {
     EACH x.v[k] = R(v_choose_zero)(i.v[k], mask, x.v[k], y.v[k]);
     return x;
@@ -186,7 +186,7 @@ MG_INLINE wide R(w_look_up)(const real *table, wide i) {
     return i;
 }
 MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
-#if defined(__AVX512F__) /* one operation, which a compiler does not find */
+#if defined(__AVX512F__) /* one operation, which compilers do not find */
 #define SIGNS ((__m512i)((uvec){0} + REAL_SIGN))
 #define OR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, SIGNS, 0xf8)
 #define XOR_SIGN(a, b) (vec) _mm512_ternarylogic_epi64((__m512i)a, (__m512i)b, SIGNS, 0x78)
@@ -194,12 +194,12 @@ MG_INLINE wide w_abs(wide a) { return w_and(a, ~REAL_SIGN); }
 #define OR_SIGN(a, b) (vec)((uvec)a | ((uvec)b & REAL_SIGN))
 #define XOR_SIGN(a, b) (vec)((uvec)a ^ ((uvec)b & REAL_SIGN))
 #endif
-/* The magnitude of a, which has no sign or that of b, with the sign of b. */
+/* a with the sign of b. The sign of a must be positive or that of b. */
 MG_INLINE wide w_with_sign(wide a, wide b) {
     EACH a.v[k] = OR_SIGN(a.v[k], b.v[k]);
     return a;
 }
-/* a, its sign flipped where b has one. */
+/* a, with the sign flipped if b is negative. */
 MG_INLINE wide R(w_flip_sign)(wide a, wide b) {
     EACH a.v[k] = XOR_SIGN(a.v[k], b.v[k]);
     return a;
@@ -212,13 +212,13 @@ MG_INLINE wide R(w_sqrt)(wide a) {
     return a;
 }
 #if defined(__AVX512F__)
-/* The same from y, 14 bits of 1 / sqrt(a), for numbers from 2^-60 on, in double from 2^-900, and
- * for 0 with y = 0. The instruction for 64 bytes takes 12 cycles in float and 24 in double, in which
- * its unit does nothing else; Newton's steps take a half and a third of that. The last has an exact
- * residual and rounds correctly, so that the bits are the instruction's (P. Markstein, "IA-64 and
- * elementary functions", 2000, chapter 9): tried for every fraction of a float and both parities of
- * the exponent, and for those fractions of a double whose root is nearest to the middle between
- * two. */
+/* sqrt(a) from y, an approximation of 1 / sqrt(a) to 14 bits. For a from 2^-60 on, in double from
+ * 2^-900 on, and for 0 with y = 0. The instruction for 64 bytes takes 12 cycles in float and 24 in
+ * double, and blocks its unit meanwhile. Newton's steps take a half and a third of that. The last
+ * step has an exact residual and rounds correctly, so the bits are those of the instruction. (P.
+ * Markstein, "IA-64 and elementary functions", 2000, chapter 9.) Tested for every fraction of
+ * a float and both parities of the exponent. In double tested for the fractions whose root is
+ * nearest to the middle between two numbers. */
 MG_INLINE wide R(w_root_steps)(wide a, wide y) {
     wide half = w_set(REAL_C(0.5)), s = w_mul(a, y), h = w_mul(y, half);
     for (int step = 0; step < (sizeof(real) == 4 ? 1 : 2); step++) {
@@ -232,7 +232,8 @@ MG_INLINE wide R(w_rough_root_inverse)(wide a) {
     EACH a.v[k] = R(v_rough_root_inverse)(a.v[k]);
     return a;
 }
-/* Such roots, of so many vectors by the instruction: meanwhile others are made by steps. */
+/* Square roots, `instructions` vectors of them by the instruction, while the others are computed by
+ * steps. */
 MG_INLINE wide R(w_root_by)(wide a, int instructions) {
     wide s = R(w_root_steps)(a, R(w_rough_root_inverse)(a));
     for (int k = 0; k < instructions; k++) s.v[k] = R(v_square_root)(a.v[k]);
@@ -240,7 +241,7 @@ MG_INLINE wide R(w_root_by)(wide a, int instructions) {
 }
 #endif
 
-/* out[i] = f(x[i]) for whole blocks; out and x do not overlap. */
+/* out[i] = f(x[i]) for full blocks; out and x do not overlap. */
 MG_INLINE void w_map(real *restrict out, const real *restrict x, int64_t n, wide (*f)(wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
     for (int64_t i = 0; i < n; i += WIDE_LANES) w_store(out + i, f(w_load(x + i)));
@@ -252,7 +253,7 @@ MG_INLINE void R(w_map_2)(real *restrict out, const real *restrict x, const real
     for (int64_t i = 0; i < n; i += WIDE_LANES)
         w_store(out + i, f(w_load(x + i), w_load(y + i)));
 }
-/* g partial, and 0 where g is 0 */
+/* g partial, or 0 if g is 0 */
 MG_INLINE wide R(w_times_partial)(wide g, wide partial) {
 #if defined(__AVX512F__)
     return w_choose_zero(g, ~REAL_SIGN, w_set(0), w_mul(g, partial));
@@ -261,7 +262,7 @@ MG_INLINE wide R(w_times_partial)(wide g, wide partial) {
     return partial;
 #endif
 }
-/* out[i] = g[i] f(x[i], y[i]), and 0 where g is 0; out may be g */
+/* out[i] = g[i] f(x[i], y[i]), or 0 if g is 0; out may be g */
 MG_INLINE void R(w_map_partial)(real *out, const real *g, const real *restrict x,
                               const real *restrict y, int64_t n, wide (*f)(wide, wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
@@ -271,8 +272,9 @@ MG_INLINE void R(w_map_partial)(real *out, const real *g, const real *restrict x
     }
 }
 #if !defined(__AVX512F__)
-/* The same, where f says by the way whether it is right for a whole block, as for nearly all, and
- * otherwise it is by `any`, of one block. With few registers it pays to limit nothing. */
+/* The same for an f that also reports whether its result is right for the whole block, as it nearly
+ * always is. If not, `any` computes the block. With few registers it is faster not to clip
+ * arguments. */
 MG_INLINE void R(w_map_partial_near)(real *out, const real *g, const real *restrict x,
                                    const real *restrict y, int64_t n,
                                    wide (*f)(wide, wide, bool *),
@@ -286,9 +288,9 @@ MG_INLINE void R(w_map_partial_near)(real *out, const real *g, const real *restr
     }
 }
 #endif
-/* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block stands beside the last one
- * of the block before, as neither waits for the other: a processor that looks ahead by fewer
- * instructions than a block has finds more to do. */
+/* out[i] = last(first(x[i]), x[i]), n > 0. The first stage of a block is interleaved with the last
+ * stage of the block before, as they are independent. A processor that looks ahead by less than a
+ * block thus finds more to do. */
 MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64_t n,
                                R(w_stage) (*first)(wide), wide (*last)(R(w_stage), wide)) {
     if (n % WIDE_LANES) __builtin_unreachable();
@@ -300,8 +302,8 @@ MG_INLINE void R(w_map_stages)(real *restrict out, const real *restrict x, int64
     }
 }
 #if !defined(__AVX512F__)
-/* The same in two loops, what the first stage leaves, a and b, being kept in memory: with few registers
- * more of it is in flight than where both stages stand in one loop. */
+/* The same in two loops, with a and b of the first stage kept in memory. With few registers, more
+ * operations overlap than with both stages in one loop. */
 MG_INLINE void R(w_map_halves)(real *restrict out, const real *restrict x, int64_t n,
                                R(w_stage) (*first)(wide), wide (*last)(R(w_stage), wide)) {
     enum { PART = 256 };
@@ -321,8 +323,8 @@ MG_INLINE void R(w_map_halves)(real *restrict out, const real *restrict x, int64
     }
 }
 #endif
-/* As w_map_stages, of two operands; `first` says by the way whether both stages are right for a whole
- * block, as for nearly all, and otherwise it is by `any`, of one block. */
+/* As w_map_stages, for two operands. `first` also reports whether both stages are right for the
+ * whole block, as they nearly always are. If not, `any` computes the block. */
 MG_INLINE void R(w_map_stages_2)(real *restrict out, const real *restrict x, const real *restrict y,
                                  int64_t n, R(w_stage) (*first)(wide, wide, bool *),
                                  wide (*last)(R(w_stage), wide, wide),
@@ -339,9 +341,9 @@ MG_INLINE void R(w_map_stages_2)(real *restrict out, const real *restrict x, con
         right = next_right;
     }
 }
-/* As w_map, where f says by the way whether it is right for a whole block, as for nearly all, and
- * otherwise by `any`, of one block. The loop thus keeps in registers nothing that only rare numbers
- * need, and takes no branch before its end. */
+/* As w_map, for an f that also reports whether its result is right for the whole block, as it
+ * nearly always is. If not, `any` computes the block. The loop thus keeps in registers nothing that
+ * only rare numbers need, and branches only at its end. */
 MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t n,
                              wide (*f)(wide, bool *), void (*any)(real *, const real *)) {
     if (n % WIDE_LANES) __builtin_unreachable();
@@ -351,8 +353,8 @@ MG_INLINE void R(w_map_near)(real *restrict out, const real *restrict x, int64_t
         if (MG_UNLIKELY(!right)) any(out + i, x + i);
     }
 }
-/* The same, where one multiplication makes numbers of a rare block such that f is right, or at least
- * so that no matter what it gives, and `after` mends the results: it is made again by the same code. */
+/* The same, but a rare block is computed again by the same code. `before` first scales its numbers
+ * so that f is right, or at least harmless. `after` then corrects the results. */
 MG_INLINE void R(w_map_scaled)(real *restrict out, const real *restrict x, int64_t n,
                                wide (*f)(wide, bool *), void (*before)(real *, const real *, real),
                                real power, void (*after)(real *, const real *, real), real power_f) {
@@ -384,8 +386,8 @@ MG_INLINE void R(w_map_near_2)(real *restrict out, const real *restrict x, const
         if (MG_UNLIKELY(!right)) any(out + i, x + i, y + i);
     }
 }
-/* out[i] = g(x[i], high, low) of the two numbers that f makes of x[i]: in two loops, as one would be
- * longer than a processor looks ahead and have more numbers than there are registers. */
+/* out[i] = g(x[i], high, low) for the two numbers that f makes of x[i], in two loops. One loop
+ * would be longer than a processor looks ahead, and need more numbers than there are registers. */
 MG_INLINE void R(w_map_parts)(real *restrict out, const real *restrict x, int64_t n,
                               wide (*f)(wide, wide *), wide (*g)(wide, wide, wide)) {
     enum { PART = 256 };
@@ -406,8 +408,8 @@ MG_INLINE void R(w_map_parts)(real *restrict out, const real *restrict x, int64_
 static MG_NOINLINE void R(w_one_by_one)(real *out, const real *x, real (*g)(real)) {
     for (int j = 0; j < WIDE_LANES; j++) out[j] = g(x[j]);
 }
-/* As w_map, where f is right only for |x| < limit and the scalar g everywhere. Other results of f are
- * overwritten, so that the loop takes no branch before its end. */
+/* As w_map, for an f that is right only for |x| < limit, and a scalar g that is right everywhere.
+ * Wrong results of f are overwritten, so that the loop branches only at its end. */
 MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t n,
                             wide (*f)(wide), real (*g)(real), real limit) {
     if (n % WIDE_LANES) __builtin_unreachable();
@@ -417,7 +419,7 @@ MG_INLINE void w_map_inside(real *restrict out, const real *restrict x, int64_t 
         if (MG_UNLIKELY(!R(w_below)(w_abs(a), limit))) R(w_one_by_one)(out + i, x + i, g);
     }
 }
-/* Any n, by a function of whole blocks: what is left over is padded to one. */
+/* Any n, by a function of full blocks. The tail is padded to a block. */
 static inline void R(w_map_any)(real *restrict out, const real *restrict x, int64_t n,
                                 void (*whole)(real *restrict, const real *restrict, int64_t)) {
     int64_t left = n % WIDE_LANES, done = n - left;

@@ -1,18 +1,19 @@
 /* pool.c: the worker threads behind mg_parallel_for.
  *
- * One loop runs at a time. Its caller opens it by offering seats, works on it itself, and closes it
+ * One loop runs at a time. Its caller opens it by offering seats, works on it too, and closes it
  * when no block is left. A worker that comes too late finds no seat, so nobody waits for a sleeping
- * one to wake up: a loop costs at worst what the caller alone needs for it.
- * Whoever finds the pool taken, by another thread or by the loop it is itself called from, runs its
- * loop alone.
+ * worker to wake up. A loop thus costs at worst what the caller alone needs for it. A thread that
+ * finds the pool taken runs its loop alone, whether another thread or its own outer loop has taken
+ * it.
  *
- * The blocks of a loop are dealt out in runs of neighbours, as many as threads may come. Each thread
- * begins with the same run in loop after loop, whose data its own caches may hold; one who is through
- * with it helps with those that follow.
+ * The blocks of a loop are divided into runs of neighbours, as many as there are seats and the
+ * caller. Each thread begins with the same run in every loop, whose data may still be in its
+ * caches. A thread that is done with its run helps with the runs that follow.
  *
- * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep,
- * and are woken once that pays. They keep off the processor that their caller runs on.
- * A forked child starts without any. */
+ * Workers start at the first loop that wants them. They spin briefly for the next loop, then sleep.
+ * They are woken once that pays. They avoid the processor that their caller runs on. A forked child
+ * starts without workers.
+ */
 #include "pool.h"
 #include "base/gil.h"
 
@@ -37,15 +38,17 @@ int mg_set_num_threads(int n) {
 #include <pthread.h>
 #include <signal.h>
 
-/* How long to spin before sleeping: about what waking a sleeper takes of its caller, which is 20 to
- * 150 microseconds where processors are virtual, while a spinning worker starts in less than one. */
+/* How long to spin before sleeping: about the time that waking a sleeping worker costs its caller.
+ * That is 20 to 150 microseconds on virtual processors, while a spinning worker starts in less than
+ * one. */
 enum { POOL_SPIN_NS = 200000, POOL_YIELD_NS = 3000 };
 
-/* From the call to a sleeper until it has come: a first guess, and the most that is believed. */
+/* Time from waking a sleeping worker until it has come: a first guess, and an upper limit for
+ * measurements. */
 enum { POOL_LATE_NS = 20000, POOL_LATE_MOST_NS = 100000 };
 
-/* The state of the current loop in one word, so that joining it is one compare-and-swap:
- * which loop, the seats left for workers (none: closed), and the workers inside. */
+/* The state of the current loop in one word, so that joining it is one compare-and-swap. It holds
+ * the number of the loop, the seats left for workers (0: closed), and the workers inside. */
 typedef uint64_t pool_word;
 #define POOL_INSIDE ((pool_word)1)
 #define POOL_CALLER_SLEEPS ((pool_word)1 << 15)
@@ -55,8 +58,8 @@ MG_INLINE int pool_inside(pool_word word) { return (int)(word & (POOL_CALLER_SLE
 MG_INLINE int pool_seats(pool_word word) { return (int)(word >> 16 & 0xffff); }
 MG_INLINE uint64_t pool_loop(pool_word word) { return word / POOL_LOOP; }
 
-/* All but the state is written by the caller of the loop only, while the loop is closed and nobody is
- * inside. It lies in the line that workers look at, and comes with it. */
+/* All fields but the state are written only by the caller of the loop, while the loop is closed and
+ * empty. They share the cache line of the state, which workers poll. */
 static struct {
     _Alignas(64) _Atomic pool_word state;
     mg_block_fn fn;
@@ -70,23 +73,25 @@ static struct {
     _Alignas(64) _Atomic int64_t next;
 } pool_runs[POOL_MAX_THREADS];
 
-static _Alignas(64) atomic_bool pool_taken; /* somebody runs a loop or changes the workers */
+static _Alignas(64) atomic_bool pool_taken; /* a thread runs a loop or changes the workers */
 static pthread_t pool_threads[POOL_MAX_THREADS];
-/* These belong to whoever has taken the pool. */
+/* Only the thread that has taken the pool uses these. */
 static int pool_started; /* workers that exist */
-static int pool_caller;  /* the processor that they keep off */
-static int64_t pool_alone, pool_alone_until; /* time in loops while they slept, until when */
-static int64_t pool_each;                    /* what the last block took then */
+static int pool_caller;  /* the processor that workers avoid */
+/* time in loops while workers slept, and the time when the last such loop ended */
+static int64_t pool_alone, pool_alone_until;
+static int64_t pool_each;                    /* time of the last block in such a loop */
 
-static _Atomic int pool_wanted; /* threads, the caller included; 0: not yet asked */
-static _Atomic int pool_keep;   /* workers from this index on are to end */
+static _Atomic int pool_wanted; /* threads, with the caller; 0 until the default is found out */
+static _Atomic int pool_keep;   /* workers from this index on shall end */
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t pool_work = PTHREAD_COND_INITIALIZER; /* a loop was opened */
-static pthread_cond_t pool_done = PTHREAD_COND_INITIALIZER; /* the last worker has left it */
+static pthread_cond_t pool_done = PTHREAD_COND_INITIALIZER; /* the last worker has left the loop */
 static _Atomic int pool_sleepers;                           /* changed under the mutex */
-static _Atomic int64_t pool_called_at;                      /* when they were last called */
-static _Atomic int64_t pool_late = POOL_LATE_NS;            /* what it takes them to come */
+/* when sleeping workers were last called */
+static _Atomic int64_t pool_called_at;
+static _Atomic int64_t pool_late = POOL_LATE_NS;            /* time that they take to come */
 
 static void pool_resize(int workers);
 static void pool_keep_off_caller(void);
@@ -94,10 +99,10 @@ static int64_t pool_clock(void);
 static void pool_wake(int workers);
 static void pool_wait_until_empty(void);
 
-/* ---- the control bits of the processor's floating-point mode -------------------------------- */
+/* ---- floating-point mode -------------------------------------------------------------------- */
 
-/* A worker computes in its caller's mode (rounding, denormals), so that the results do not depend
- * on which thread does a block. */
+/* A worker computes in its caller's floating-point mode (rounding, denormals). Results then do not
+ * depend on which thread does a block. */
 #if defined(__SSE__)
 MG_INLINE unsigned pool_get_float_mode(void) { return __builtin_ia32_stmxcsr() & ~0x3fu; }
 MG_INLINE void pool_set_float_mode(unsigned mode) { __builtin_ia32_ldmxcsr(mode); }
@@ -115,11 +120,11 @@ MG_INLINE unsigned pool_get_float_mode(void) { return 0; }
 MG_INLINE void pool_set_float_mode(unsigned mode) { (void)mode; }
 #endif
 
-/* ---- where workers run --------------------------------------------------------------------- */
+/* ---- affinity ------------------------------------------------------------------------------ */
 
-/* A scheduler may put a thread that is woken up on the processor of who wakes it, those of virtual
- * machines of two processors nearly always do. There it would wait until the loop is over: so it
- * may run where its caller may, but not where the caller does. */
+/* A scheduler may place a woken thread on the processor of the thread that wakes it. Virtual
+ * machines of two processors nearly always do. There the worker would wait until the loop is over.
+ * Workers may therefore run wherever their caller may, except on the caller's current processor. */
 #ifdef __linux__
 static void pool_keep_off_caller(void) {
     int processor = sched_getcpu();
@@ -138,12 +143,13 @@ static void pool_keep_off_caller(void) {}
 
 /* ---- working on a loop -------------------------------------------------------------------- */
 
-/* Where a thread is: the run that it takes blocks of, and how many it has not seen the end of. */
+/* Position of a thread: the run that it takes blocks from, and the runs it has not seen the end
+ * of. */
 typedef struct {
     int64_t run, left;
 } pool_place;
 
-/* The next block, of this run or of those after it; -1 when there is none. */
+/* Takes the next block, from this run or the following runs; -1 if none is left. */
 MG_INLINE int64_t pool_take(pool_place *at) {
     for (; at->left > 0; at->left--, at->run = at->run + 1 < pool_job.runs ? at->run + 1 : 0) {
         _Atomic int64_t *next = &pool_runs[at->run].next;
@@ -155,16 +161,17 @@ MG_INLINE int64_t pool_take(pool_place *at) {
     return -1;
 }
 
-/* The work of the thread with this number; the caller's is 0. */
+/* The work of the thread with this number; the caller has number 0. */
 static void pool_work_off(int thread) {
     pool_place at = {thread % pool_job.runs, pool_job.runs};
     for (int64_t b; (b = pool_take(&at)) >= 0;) pool_job.fn(pool_job.context, b);
 }
 
-/* The caller's part while there are sleepers: it wakes them once the loops since the last pause,
- * with what is left of this one, are worth twice what waking takes. Nobody has to say how long a
- * loop is: its blocks tell as they are done, and before that those of the loop that came last. Each
- * loop alone takes a little from what waking is said to take, which is so found out anew at times. */
+/* The caller's work while workers sleep. It wakes them once that pays. That is when the loops since
+ * the last pause and the rest of this loop are worth twice the time of waking. The caller learns
+ * the length of a loop from the time of its blocks, and before that from the last loop's blocks.
+ * Each loop run alone lowers the estimate of the time of waking a little, so that it is measured
+ * anew at times. */
 static void pool_work_off_or_wake(int seats) {
     int64_t begin = pool_clock(), now = begin, left = pool_job.blocks, b;
     int64_t late = atomic_load(&pool_late);
@@ -238,7 +245,7 @@ int mg_get_num_threads(void) {
 int mg_set_num_threads(int n) {
     if (n < 1 || n > POOL_MAX_THREADS) return mg_fail_code(MG_EARG, n, POOL_MAX_THREADS);
     atomic_store(&pool_wanted, n);
-    /* Surplus workers end now, or before the next loop; missing ones start at need. */
+    /* Surplus workers end now, or before the next loop. Missing workers start when needed. */
     if (!atomic_exchange_explicit(&pool_taken, true, memory_order_acquire)) {
         if (pool_started > n - 1) pool_resize(n - 1);
         atomic_store_explicit(&pool_taken, false, memory_order_release);
@@ -254,8 +261,8 @@ static int64_t pool_clock(void) { /* nanoseconds */
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Spins until ready(arg) or the time is up; returns whether it was ready. On a busy machine the one
- * we wait for may want this very processor, so it is offered after the first microseconds. */
+/* Spins until ready(arg) or the time is up; true if it was ready. On a busy machine the awaited
+ * thread may need this very processor, so it is yielded after a few microseconds. */
 MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg) {
     int64_t end = 0;
     for (;;) {
@@ -270,7 +277,7 @@ MG_INLINE bool pool_spin(bool (*ready)(const void *arg), const void *arg) {
     }
 }
 
-/* The mutex: whoever has counted itself sleeps by then. */
+/* Taking the mutex ensures that every worker counted as sleeping really sleeps. */
 static void pool_wake(int workers) {
     pool_keep_off_caller();
     pthread_mutex_lock(&pool_mutex);
@@ -300,10 +307,11 @@ static void pool_wait_until_empty(void) {
 
 typedef struct {
     int index;
-    uint64_t seen; /* the last loop this worker was in */
+    uint64_t seen; /* the last loop that this worker was in */
 } pool_worker;
 
-/* Something to do: a loop with a free seat that we have not been in, or the end. */
+/* True if there is a loop with a free seat that the worker has not been in, or if the worker shall
+ * end. */
 MG_INLINE bool pool_is_called(const void *arg) {
     const pool_worker *self = arg;
     pool_word word = atomic_load(&pool_job.state);
@@ -321,7 +329,7 @@ static void *pool_run(void *start) {
             atomic_fetch_sub(&pool_sleepers, 1);
             atomic_store(&pool_late, mg_min(pool_clock() - pool_called_at, POOL_LATE_MOST_NS));
             pthread_mutex_unlock(&pool_mutex);
-            continue; /* and spins anew, even if the loop is over: others may follow */
+            continue; /* spins again even if the loop is over, as another may follow */
         }
         if (atomic_load(&pool_keep) <= self.index) return NULL;
         pool_word word = atomic_load(&pool_job.state);
@@ -335,15 +343,15 @@ static void *pool_run(void *start) {
 
         word = atomic_fetch_sub(&pool_job.state, POOL_INSIDE);
         if (pool_inside(word) == 1 && (word & POOL_CALLER_SLEEPS)) {
-            pthread_mutex_lock(&pool_mutex); /* not between the caller's look and its sleep */
+            pthread_mutex_lock(&pool_mutex); /* not between the caller's check and its sleep */
             pthread_mutex_unlock(&pool_mutex);
             pthread_cond_signal(&pool_done);
         }
     }
 }
 
-/* Ends or starts workers until there are so many. If the system refuses one, the number of threads
- * is lowered to what there is. The caller has taken the pool. */
+/* Ends or starts workers until there are `workers`. The caller has taken the pool. If the system
+ * refuses to start one, the number of threads is lowered to what there is. */
 static void pool_resize(int workers) {
     if (pool_started > workers) {
         atomic_store(&pool_keep, workers);
@@ -362,9 +370,9 @@ static void pool_resize(int workers) {
            pthread_create(&pool_threads[pool_started], NULL, pool_run,
                           (void *)(intptr_t)pool_started) == 0)
         pool_started++;
-    pool_caller = -1; /* unknown to the new ones */
+    pool_caller = -1; /* unknown to the new workers */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    int asked = workers + 1; /* unless another thread has asked for something else since */
+    int asked = workers + 1; /* unless another thread has changed it since */
     if (pool_started < workers)
         atomic_compare_exchange_strong(&pool_wanted, &asked, pool_started + 1);
 }
@@ -374,7 +382,7 @@ static void pool_resize(int workers) {
 static void pool_before_fork(void) { pthread_mutex_lock(&pool_mutex); }
 static void pool_after_fork(void) { pthread_mutex_unlock(&pool_mutex); }
 
-/* The child has one thread and no workers, whatever loop was running elsewhere. */
+/* The child has one thread and no workers, even if a loop was running in another thread. */
 static void pool_in_child(void) {
     pool_started = 0;
     pool_job.state = 0;

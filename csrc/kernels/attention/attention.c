@@ -1,7 +1,9 @@
 /* attention.c: scaled dot-product attention, block by block, without a matrix of queries x keys.
  *
- * The method is that of Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022. Forward keeps two
- * numbers a query, and backward computes the weights again from them. The cuts depend on shapes alone: the same bits for any number of threads. */
+ * The method is that of Dao, Fu, Ermon, Rudra and Re, "FlashAttention", NeurIPS 2022. Forward keeps
+ * two numbers for each query, and backward recomputes the weights from them. The blocks depend on
+ * shapes alone, so the bits are the same for any number of threads.
+ */
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/gemm/gemm.h"
@@ -14,7 +16,8 @@
 
 enum { ATTENTION_AHEAD = 12 };
 
-/* Where a matrix of one head lies: the first element, steps in elements. Results have col 1. */
+/* The matrix of one head: address of its first element, steps in elements. In results `col` is
+ * 1. */
 typedef struct {
     char *data;
     int64_t row, col, step[MG_MAX_NDIM];
@@ -29,23 +32,25 @@ typedef struct {
     bool mask_is_bool, causal;
     double scale;
     int64_t block; /* queries that are taken together */
-    bool once; /* one block of queries and keys is all of a head, in backward */
-    char *statistics, *parts, *dmask; /* contiguous; dmask: the mask's at each score, or NULL */
+    bool once; /* backward: one block of queries and keys covers a head */
+    /* contiguous; dmask: the mask's gradient at each score, or NULL */
+    char *statistics, *parts, *dmask;
     int64_t chunks;      /* of the keys of a head, in backward */
-    size_t scratch_bytes, work_bytes; /* of which so many are for a block of scores */
+    /* work_bytes: the part of the scratch that a block of scores takes */
+    size_t scratch_bytes, work_bytes;
     atomic_bool no_memory;
 } attention_plan;
 
-/* One head. */
+/* Addresses of the operands and results of one head. */
 typedef struct {
     const char *q, *k, *v, *mask, *g;
     char *out, *dq, *dk, *dv, *statistics, *dmask;
     int64_t dq_row, dk_row, dv_row;
 } attention_item;
 
-/* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two, whose exponent
- * a shift makes. A subnormal weight is 0: beside a largest weight of 1 it is nothing. Error
- * 0.6 ULP. */
+/* 2^x for x <= 0, or NaN: a minimax polynomial of 2^f, |f| <= 1/2, times a power of two made by a
+ * shift. A subnormal weight is flushed to 0, as it is negligible beside the largest weight, 1.
+ * Error 0.6 ULP. */
 MG_INLINE float attention_exp2_f32(float x) {
     const float magic = 0x1.8p23f + 127;
     x = x < -126 ? -127 : x;
@@ -123,8 +128,8 @@ static void attention_forward_block(void *context, int64_t block) {
     mg_block_give(scratch, capacity);
 }
 
-/* Lines of `bytes` each, one after the other, go where they belong, `step` elements apart. The
- * processor does not foresee such steps, so what comes later is asked for. */
+/* Copies lines of `bytes` each, stored one after the other, to places `step` elements apart. The
+ * processor does not predict such steps, so later lines are prefetched. */
 static void attention_lay(const attention_plan *t, char *to, int64_t step, const char *from,
                           int64_t lines, int64_t bytes) {
     step *= mg_itemsize(t->dtype);
@@ -135,8 +140,8 @@ static void attention_lay(const attention_plan *t, char *to, int64_t step, const
     }
 }
 
-/* A chunk of the keys of a head with all its queries. Gradients are summed in the scratch memory;
- * that of the queries, in all but the first chunk, in a part of its own. */
+/* A chunk of the keys of a head with all its queries. Gradients are summed in scratch memory. Each
+ * chunk but the first sums dq in a part of its own. */
 static void attention_backward_block(void *context, int64_t block) {
     attention_plan *t = context;
     size_t capacity;
@@ -184,7 +189,8 @@ static void attention_backward_block(void *context, int64_t block) {
 
 /* ---- arrays ---- */
 
-/* Where the last two axes of `a` lie for each head; what it lacks or has once is repeated. */
+/* Strides of the last two axes of `a` and of the head axes. Axes that `a` lacks, or has once, are
+ * broadcast. */
 static attention_operand attention_place(const mg_array *a, int axes) {
     int own = a->ndim - 2;
     attention_operand p = {.data = a->data, .itemsize = (int)mg_itemsize(a->dtype)};
@@ -195,7 +201,8 @@ static attention_operand attention_place(const mg_array *a, int axes) {
     return p;
 }
 
-/* The operands in one dtype, a bool mask as it is; NULL for no mask. To be released by the caller. */
+/* Casts the operands to one dtype; a bool mask stays as it is. A missing mask is NULL. The caller
+ * releases them. */
 static int attention_cast(mg_array **to, mg_array *const *from) {
     bool added = from[3] && from[3]->dtype != MG_BOOL;
     int dtype = mg_promote(3 + added, from);
@@ -207,7 +214,7 @@ static int attention_cast(mg_array **to, mg_array *const *from) {
     return MG_OK;
 }
 
-/* Everything but the outputs, for operands q, k, v and mask of one dtype. */
+/* Sets all of the plan but the outputs, for operands q, k, v and mask of one dtype. */
 static int attention_lay_out(attention_plan *t, mg_array *const *in, double scale, int causal) {
     int ndim = 2;
     for (int i = 0; i < 4; i++) {
@@ -232,7 +239,8 @@ static int attention_lay_out(attention_plan *t, mg_array *const *in, double scal
     if (q[1] != k[1]) return mg_fail_code(MG_ESHAPE, q[1], k[1]);
     if (k[0] != v[0]) return mg_fail_code(MG_ESHAPE, k[0], v[0]);
     t->queries = q[0], t->keys = k[0], t->depth = q[1], t->values = v[1];
-    bool few = 8 * t->queries * mg_itemsize(t->dtype) <= MG_VECTOR_BYTES; /* of so many lanes */
+    /* they would fill at most an eighth of a vector's lanes */
+    bool few = 8 * t->queries * mg_itemsize(t->dtype) <= MG_VECTOR_BYTES;
     t->block = few ? 1 : ATTENTION_QUERIES;
     if (in[3] && m[0] != 1 && m[0] != q[0]) return mg_fail_code(MG_ESHAPE, m[0], q[0]);
     if (in[3] && m[1] != 1 && m[1] != k[0]) return mg_fail_code(MG_ESHAPE, m[1], k[0]);
@@ -246,7 +254,7 @@ static int attention_lay_out(attention_plan *t, mg_array *const *in, double scal
     return MG_OK;
 }
 
-/* A new array of a matrix for each head. */
+/* A new array with a matrix for each head. */
 static mg_array *attention_new(const attention_plan *t, int64_t rows, int64_t columns) {
     int64_t shape[MG_MAX_NDIM];
     memcpy(shape, t->size, sizeof(int64_t) * (size_t)t->axes);
@@ -255,7 +263,7 @@ static mg_array *attention_new(const attention_plan *t, int64_t rows, int64_t co
     return mg_new(t->dtype, t->axes + 2, shape);
 }
 
-/* Lets a new array lie in memory in the order of these strides, but for its last axis, which stays
+/* Gives a new array the memory order of `strides`, except for the last axis, which stays
  * innermost. */
 static void attention_order(mg_array *a, const int64_t *strides) {
     int order[MG_MAX_NDIM], last = a->ndim - 1;
@@ -272,8 +280,8 @@ static void attention_order(mg_array *a, const int64_t *strides) {
     }
 }
 
-/* The same, lying in memory as `like` does: heads that were side by side in every row still are, so
- * that a model which splits its rows into heads can put them together again without a copy. */
+/* A new array in the memory order of `like`. Heads that are slices of one row stay so. A model that
+ * splits rows into heads can then merge the heads without a copy. */
 static mg_array *attention_new_like(const attention_plan *t, int64_t rows, int64_t columns,
                                     const mg_array *like) {
     mg_array *a = attention_new(t, rows, columns);
@@ -281,8 +289,8 @@ static mg_array *attention_new_like(const attention_plan *t, int64_t rows, int64
     return a;
 }
 
-/* The distance between queries, keys and values that one projection made: of one shape, and evenly
- * spaced in one array. 0 where they are not. */
+/* The distance between queries, keys and values that are slices of one projection's result. They
+ * must have one shape and lie evenly spaced in one array; else 0. */
 static int64_t attention_spacing(const attention_plan *t, mg_array *const *in) {
     const mg_array *q = in[0];
     int64_t gap = in[1]->data - q->data;
@@ -296,8 +304,9 @@ static int64_t attention_spacing(const attention_plan *t, mg_array *const *in) {
     return gap > 0 ? gap / mg_itemsize(t->dtype) : 0;
 }
 
-/* The gradients of queries, keys and values, each lying as its operand. Gradients of one projection
- * lie in one array like it, whose gradient is then there without a copy. */
+/* Creates the gradients of queries, keys and values, each in the memory order of its operand. If
+ * the operands are slices of one array, so are the gradients. The array's gradient then needs no
+ * copy. */
 static int attention_new_gradients(const attention_plan *t, mg_array **out, mg_array *const *in) {
     const mg_array *q = in[0];
     int64_t shape[MG_MAX_NDIM] = {3}, strides[MG_MAX_NDIM] = {attention_spacing(t, in)};
@@ -319,7 +328,7 @@ static int attention_new_gradients(const attention_plan *t, mg_array **out, mg_a
     return out[0] && out[1] && out[2] ? MG_OK : mg_error();
 }
 
-/* Whether an operand was cast, or is the same for several heads or, a mask, several scores. */
+/* True if an operand was cast or is broadcast. */
 static bool attention_adapts(const attention_plan *t, mg_array *const *in, mg_array *const *from) {
     for (int i = 0; i < 4; i++) {
         if (!in[i]) continue;
@@ -331,7 +340,7 @@ static bool attention_adapts(const attention_plan *t, mg_array *const *in, mg_ar
     return mask && (mask[0] != t->queries || mask[1] != t->keys);
 }
 
-/* Bytes of `lines` numbers for each query of a block, rounded up to whole vectors. */
+/* Bytes of `lines` numbers for each query of a block, the queries rounded up to full vectors. */
 static size_t attention_scratch(const attention_plan *t, int64_t lines) {
     int64_t width = mg_min(mg_ceil_div(t->queries, 16) * 16, ATTENTION_QUERIES);
     return (size_t)(lines * width * mg_itemsize(t->dtype));
@@ -372,7 +381,7 @@ mg_arrays *mg_attention(mg_array *q, mg_array *k, mg_array *v, mg_array *mask, d
     return code ? NULL : mg_arrays_of(2, (mg_array *[]){out, statistics});
 }
 
-/* dq += the parts of the other chunks, in their order. */
+/* dq += the parts of the other chunks, in order. */
 static void attention_join_block(void *context, int64_t head) {
     const attention_plan *t = context;
     char *dq = attention_head(t, head).dq;
@@ -413,7 +422,7 @@ mg_arrays *mg_attention_vjp(mg_array *g, mg_array *q, mg_array *k, mg_array *v, 
         t.dv = attention_place(out[2], t.axes);
         t.dmask = by_mask ? out[3]->data : NULL;
         if (t.dmask) memset(t.dmask, 0, (size_t)(out[3]->size * size));
-        /* Heads alone may be too few for the threads of a large machine. */
+        /* There may be fewer heads than threads; the keys of a head are then cut into chunks. */
         t.once = t.queries <= t.block && t.keys > 0 &&
                  t.keys <= (t.causal ? t.queries : ATTENTION_KEYS);
         t.chunks = mg_max(1, mg_min(mg_ceil_div(t.keys, ATTENTION_KEYS), ATTENTION_TASKS / t.heads));

@@ -1,9 +1,10 @@
 /* attention.inc.c: attention between a block of queries and a block of keys, in one float width.
  *
- * Scores lie by keys: scores[j * width + i] is that of query i and key j. The maximum and the sum that a
- * query takes from all keys are found lane by lane for many queries at once. `width` is the number of
- * queries, `rows`, rounded up to whole vectors. A query that is alone has no idle lanes beside it: its width
- * is 1, and its keys are shared out to the lanes. Scores are logarithms to base 2. */
+ * Scores are stored key by key: scores[j * width + i] belongs to query i and key j. The maximum and
+ * the sum over keys are thus found lane by lane for many queries at once. `width` is the number of
+ * queries, `rows`, rounded up to full vectors. A query that is alone would leave lanes idle: its
+ * width is 1, and its keys are spread over the lanes. Scores are logarithms to base 2.
+ */
 #include "simd/real.h"
 
 typedef ireal R(attention_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
@@ -19,7 +20,7 @@ MG_INLINE void R(attention_scale_row)(real *restrict scaled, const real *restric
     for (int64_t d = 0; d < depth; d++) scaled[d] = q[d * step] * scale;
 }
 
-/* scaled = q * scale for `rows` queries from `at` on, in base 2, and as long as q is used. */
+/* scaled = q * scale * log2(e) for `rows` queries from `at` on. `scaled` is contiguous. */
 static void R(attention_scale)(real *restrict scaled, const attention_plan *t,
                                const attention_item *head, int64_t at, int64_t rows) {
     const real *q = (const real *)head->q + at * t->q.row, scale = (real)(t->scale * ATTENTION_LOG2E);
@@ -29,13 +30,13 @@ static void R(attention_scale)(real *restrict scaled, const attention_plan *t,
         else R(attention_scale_row)(scaled, q, step, scale, depth);
 }
 
-/* The first vector of queries of a block of which one sees key j, of keys of which all queries see
- * `common`, and each one more than the query before. */
+/* The first query that sees key j, rounded down to a full vector. All queries of the block see
+ * `common` keys, and each query sees one key more than the query before. */
 MG_INLINE int64_t R(attention_first)(int64_t j, int64_t common) {
     return mg_max(0, j - common + 1) / LANES * LANES;
 }
 
-/* to = x y^T for keys x and queries y, but for steps of queries of which none sees a key. */
+/* to = x y^T for keys x and queries y. Steps of queries that see none of the keys are left out. */
 static void R(attention_by_query)(real *to, const real *x, int64_t x_row, int64_t x_col,
                                   const real *y, int64_t depth, int64_t rows, int64_t keys,
                                   int64_t common, int64_t width) {
@@ -47,7 +48,7 @@ static void R(attention_by_query)(real *to, const real *x, int64_t x_row, int64_
     }
 }
 
-/* to = weights^T x, or += with `add`, for keys x: a row of `to` for each query. */
+/* to = weights^T x, or += if `add`, for keys x: a row of `to` for each query. */
 static void R(attention_from_keys)(real *to, int64_t to_row, const real *weights, const real *x,
                                    int64_t x_row, int64_t x_col, int64_t depth, int64_t rows,
                                    int64_t keys, int64_t common, int64_t width, bool add) {
@@ -59,20 +60,20 @@ static void R(attention_from_keys)(real *to, int64_t to_row, const real *weights
     }
 }
 
-/* to = weights x, or += with `add`, for queries x: a row of `to` for each key. */
+/* to = weights x, or += if `add`, for queries x: a row of `to` for each key. */
 static void R(attention_from_queries)(real *to, int64_t to_row, const real *weights, const real *x,
                                       int64_t x_row, int64_t x_col, int64_t depth, int64_t rows,
                                       int64_t keys, int64_t common, int64_t width, bool add) {
     for (int64_t j = 0, n; j < keys; j += n) {
         n = mg_min((j > 0 ? 0 : common - 1) + ATTENTION_LINES, keys - j);
-        int64_t i = j > 0 ? j - common + 1 : 0; /* the first query that sees the first of them */
+        int64_t i = j > 0 ? j - common + 1 : 0; /* the first query that sees key j */
         mg_gemm_shape product = {n, depth, rows - i, width, 1, x_row, x_col, to_row};
         R(mg_gemm_block)(to + j * to_row, weights + j * width + i, x + i * x_row, &product, add);
     }
 }
 
-/* scores = k scaled^T with the mask added, -inf where a query must not look, for the `keys` keys from
- * `first` on; anything before the vector of the first query that sees a key. */
+/* scores = k scaled^T plus the mask, for `keys` keys from `first` on. A hidden key has the score
+ * -inf. Queries before the first vector with a query that sees the key have arbitrary scores. */
 static void R(attention_scores)(real *restrict scores, const real *scaled, const attention_plan *t,
                                 const attention_item *head, int64_t at, int64_t rows,
                                 int64_t first, int64_t keys) {
@@ -100,7 +101,7 @@ static void R(attention_scores)(real *restrict scores, const real *scaled, const
     }
 }
 
-/* top[i] = the largest of top[i] and the scores of query i; a NaN is passed over. */
+/* top[i] = the largest of top[i] and the scores of query i. NaN is ignored. */
 MG_INLINE void R(attention_top)(real *restrict top, const real *restrict scores, int64_t keys,
                                 int64_t common, int64_t width) {
     for (int64_t j = 0; j < keys; j++)
@@ -110,17 +111,18 @@ MG_INLINE void R(attention_top)(real *restrict top, const real *restrict scores,
         }
 }
 
-/* All lanes become their largest, or their sum. */
+/* Sets all lanes to their maximum, or to their sum. */
 MG_INLINE void R(attention_join)(real *restrict lane, bool largest) {
     for (int l = 1; l < LANES; l++)
         lane[0] = !largest ? lane[0] + lane[l] : lane[l] > lane[0] ? lane[l] : lane[0];
     for (int l = 1; l < LANES; l++) lane[l] = lane[0];
 }
 
-/* out = softmax(scores) v for `rows` queries from `at` on; statistics: of each query the shift that
- * its scores were seen with, their largest, and one by the sum of their exponentials. Block by block
- * of keys; what was added before is scaled down when a larger score turns up (Milakov and
- * Gimelshein 2018). A query that sees no key gets zeros. */
+/* out = softmax(scores) v for `rows` queries from `at` on. Keys are taken block by block. If a
+ * block has a larger score, the result so far is scaled down (Milakov and Gimelshein 2018). A query
+ * that sees no key gets zeros. The statistics of a query are two numbers. The first is its shift,
+ * the largest score, which is subtracted from the scores. The second is 1 / the sum of the
+ * exponentials. */
 static void R(attention_forward)(const attention_plan *t, const attention_item *head, int64_t at,
                                  int64_t rows, void *scratch) {
     const bool alone = rows == 1;
@@ -178,7 +180,8 @@ static void R(attention_forward)(const attention_plan *t, const attention_item *
     }
 }
 
-/* h = g * share, and the sum of h * out; nothing where g is 0. */
+/* h = g * share; returns the sum of h * out. Elements where g is 0 are skipped, whatever `out`
+ * holds. */
 static MG_NOINLINE real R(attention_share)(real *h, const real *g, int64_t step, const real *out,
                                            real share, int64_t values) {
     vec part = v_set1(0);
@@ -201,10 +204,9 @@ static MG_NOINLINE real R(attention_share)(real *h, const real *g, int64_t step,
     return sum;
 }
 
-/* The gradients that the block of `rows` queries from `at` on and the `keys` keys from `first` on
- * give each other, added to those in dq, dk and dv with `add`; dk and dv start at `first`. With
- * p = 2^(scores - shift), unnormalised, and h the gradient of the result times `share`, which
- * normalises:
+/* Adds the gradients between `rows` queries from `at` on and `keys` keys from `first` on to dq, dk
+ * and dv. Without `add` the gradients are stored. dk and dv start at key `first`. With p =
+ * 2^(scores - shift), not normalised, and h = the upstream gradient * share, which normalises:
  *   dv = p^T h,  ds = p (h v^T - sum of h * out),  dq = ds k * scale,  dk = ds^T q * scale */
 static void R(attention_backward)(const attention_plan *t, const attention_item *head, int64_t at,
                                   int64_t rows, int64_t first, int64_t keys, bool add,

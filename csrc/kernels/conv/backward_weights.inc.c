@@ -1,5 +1,5 @@
-/* backward_weights.inc.c: gradients of weights: runs of chunks that are added up, their tiles, and the same
- * by Winograd's method; a part of conv.c. */
+/* backward_weights.inc.c: backward weights: partial sums over runs of chunks, their tiles, and the
+ * same by Winograd's method; a part of conv.c. */
 
 static void conv_copy_block(void *context, int64_t item) {
     const conv_weight_gradient *s = context;
@@ -19,8 +19,8 @@ static void conv_gather_block(void *context, int64_t item) {
     if (!finite) atomic_store_explicit(s->lost, true, memory_order_relaxed);
 }
 
-/* Item: a run of chunks, a group and some tiles of its outputs. If it is the only run, their
- * gradients are done. */
+/* Item: a run of chunks, a group and some tiles of its outputs. If there is only one run, the
+ * gradients of the tiles are finished here. */
 static void conv_backward_weights_block(void *context, int64_t item) {
     const conv_weight_gradient *s = context;
     const conv_plan *p = &s->plan;
@@ -36,8 +36,8 @@ static void conv_backward_weights_block(void *context, int64_t item) {
     for (; s->runs == 1 && tile < end; tile++) conv_gather_block(context, group * s->tiles + tile);
 }
 
-/* Are outputs without an input for a tap left out of its sum, each tap with a list of the others?
- * The lists are made for each call, and take some of the cache. */
+/* True if each tap has a list of the outputs whose input is not padding, and sums only those. The
+ * lists are made for each call and take some of the cache. */
 static bool conv_gives(const conv_weight_gradient *s, int64_t lanes) {
     const conv_plan *p = &s->plan;
     return !s->by_dots && !s->by_taps && p->cols == p->axis[2].outputs && p->taps <= CONV_LISTS &&
@@ -45,8 +45,9 @@ static bool conv_gives(const conv_weight_gradient *s, int64_t lanes) {
            conv_filled(&p->axis[1]) * conv_filled(&p->axis[2]) < 31. / 32;
 }
 
-/* The runs of chunks of so many outputs; and how many tiles share copied inputs: two, or as many as
- * leave work for all threads. The sum does not depend on it. */
+/* Sets the runs of chunks of `places` outputs, and the number of tiles that share copied inputs.
+ * Two tiles share them, or as many as leave work for all threads. The result does not depend on
+ * that number. */
 static void conv_backward_weights_share(conv_weight_gradient *s, int64_t places, bool shared) {
     const conv_plan *p = &s->plan;
     int64_t units = conv_units(p), tiles = p->groups * s->tiles;
@@ -58,8 +59,8 @@ static void conv_backward_weights_share(conv_weight_gradient *s, int64_t places,
     s->together = shared ? mg_min(mg_max(shares, 2), s->tiles) : 1;
 }
 
-/* By Winograd's method: 0 or an error code. *lost: some gradient is not finite, and all are to be
- * computed otherwise. */
+/* Backward weights by Winograd's method; 0 or an error code. `lost` is set if a gradient is not
+ * finite; all are then to be computed the other way. */
 static int winograd_backward_weights_run(const conv_weight_gradient *given, _Atomic bool *lost) {
     enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
     conv_weight_gradient grad = *given, *s = &grad;
@@ -76,7 +77,7 @@ static int winograd_backward_weights_run(const conv_weight_gradient *given, _Ato
 
     size_t table = conv_round((size_t)squares * sizeof(conv_term));
     int64_t parts = 16 * s->runs * tiles * planes->products;
-    /* The upstream gradients take the place of the halfway sums of inputs, which are fewer. */
+    /* The upstream gradients reuse the memory of the halfway sums of inputs, which take less. */
     int64_t each = p->images * p->copy_size + (4 * squares + LINE) * WIDTH;
     each += 16 * (planes->inputs + planes->others);
     size_t slots = conv_slots_size(&s->slots, s->runs * tiles, (size_t)(each * SIZE));
@@ -93,7 +94,7 @@ static int winograd_backward_weights_run(const conv_weight_gradient *given, _Ato
     return MG_OK;
 }
 
-/* 0 or an error code. There are weights and outputs. */
+/* 0 or an error code. There is at least one weight and one output. */
 static int conv_backward_weights_run(conv_weight_gradient *s) {
     conv_plan *p = &s->plan;
     int64_t itemsize = mg_itemsize(s->dtype), lanes = MG_VECTOR_BYTES / itemsize;
@@ -109,10 +110,10 @@ static int conv_backward_weights_run(conv_weight_gradient *s) {
     if (plane_suits(p)) return plane_dots_run(s);
 #endif
     s->tiles = mg_ceil_div(p->outs, width);
-    bool many = s->tiles > 2; /* enough of them for all threads */
+    bool many = s->tiles > 2; /* enough tiles for all threads */
     s->by_dots = p->outs <= lanes / 2 && 2 * a[2].outputs >= lanes;
     s->by_taps = conv_even(a[2].taps, CONV_MR) > conv_even(p->channels, CONV_MR);
-    /* Channels that lie a power of two apart would share few sets of the cache. */
+    /* Channels that lie a power of two apart would share few cache sets. */
     bool copied = s->by_dots ? a[2].step != 1
                              : !s->by_taps && p->channels > 4 && p->in_plane * itemsize % 1024 == 0;
     int64_t most = s->by_dots ? CONV_COPY : CONV_PLACES;
@@ -128,7 +129,7 @@ static int conv_backward_weights_run(conv_weight_gradient *s) {
     conv_backward_weights_share(s, places, p->copied && !first);
 
     size_t terms = conv_round((size_t)p->terms * sizeof(conv_term));
-    if (s->by_dots) places = 0; /* neither packed nor looked up */
+    if (s->by_dots) places = 0; /* upstream gradients are neither packed nor looked up */
     bool given = conv_gives(s, lanes);
     size_t table = conv_round((size_t)(places * (given ? p->taps : 1)) * sizeof(conv_term));
     size_t gives = given ? conv_round((size_t)p->taps * sizeof(conv_given)) : 0;

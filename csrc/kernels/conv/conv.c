@@ -9,43 +9,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The register tile is up to CONV_MR numbers by CONV_NV vectors, as in matrix products; where there
- * are the registers, one vector by CONV_TALL numbers too, for kernels of CONV_TAPS along a line, and
- * for their gradients one vector by CONV_TAPS taps of CONV_SIDE channels. */
+/* The register tile has up to CONV_MR x CONV_NV vectors, as in matrix products. With enough
+ * registers there are two more tiles for kernels of CONV_TAPS taps along a line. One has CONV_TALL
+ * outputs by one vector, for forward and backward data. The other has CONV_SIDE channels x
+ * CONV_TAPS taps by one vector, for backward weights. */
 enum { CONV_NV = 2, CONV_TAPS = 3, CONV_BY_TAPS = MG_VECTOR_BYTES == 64 };
-/* Does each number of a tile have a place of its own? So few have registers for it, and then tiles
- * are full, wherever lines end. */
+/* True if each row of a tile has a pointer of its own. Only low tiles have the registers for that.
+ * Tiles are then full wherever lines end. */
 enum { CONV_PLACED = CONV_MR <= 6 };
-/* Are several lines of a channel alone summed together? */
+/* True if several lines are summed together where a group has one channel. */
 enum { CONV_BY_LINES = MG_VECTOR_BYTES == 32 };
-/* Are planes that are a group of their own summed where they lie? At most so many lines of so many
- * taps are in registers. */
+/* True if depthwise convolutions read their planes in place. The weights of at most PLANE_HIGH
+ * lines of PLANE_TAPS taps are in registers. */
 #define CONV_BY_PLANES (MG_VECTOR_BYTES == 64)
 enum { PLANE_TAPS = 5, PLANE_HIGH = 3 };
-/* Are there squares of outputs by Winograd's method? The baseline is kept small without. */
+/* True if Winograd's method is compiled. The baseline leaves it out to stay small. */
 enum { CONV_SQUARES = MG_VECTOR_BYTES > 16 || CONV_MR > 6 };
-/* Keeps a value in its register after its last use, where a sum would be put in its place. */
+/* Keeps a value in its register after its last use, where the compiler would put a sum there. */
 #define CONV_KEEP(value) __asm__("" : : "X"(value))
 
-/* Height of the next tile when `rows` are left: the last two share what remains. */
+/* Height of the next tile when `rows` are left. The last two tiles share what remains. */
 MG_INLINE int64_t conv_next(int64_t rows) {
     return rows >= 2 * CONV_MR ? CONV_MR : rows > CONV_MR ? (rows + 1) / 2 : rows;
 }
 
-/* Height of the tiles that n are cut into: as equal as possible, and one that a tile has. */
+/* Height of the tiles that n rows are cut into: as equal as possible, and a height that has a
+ * tile. */
 MG_INLINE int64_t conv_height(int64_t n) {
     int64_t height = conv_even(n, CONV_MR);
     return height > 8 ? (height + 1) / 2 * 2 : height;
 }
 
-/* Inputs that are asked for, into the second cache, while others are summed: `span` bytes of each
- * of the channels from there on, `share` lines of cache at a time. */
+/* Prefetch into L2 of the inputs of the next chunk while a chunk is summed. In each channel `span`
+ * bytes are fetched, `share` cache lines at a time. */
 typedef struct {
     const char *from;
     int64_t channels, plane, span, at, share;
 } conv_ahead;
 
-/* Those of a chunk, unless they are near or `calls`, which ask for them, too few. */
+/* The prefetch for chunk t. Nothing is fetched if the inputs are near, or if `calls`, the number of
+ * times that conv_ask will be called, is too small. */
 static MG_NOINLINE conv_ahead conv_ahead_of(const conv_correlation *s, const conv_chunk *t, int64_t calls) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = &p->axis[1];
@@ -102,7 +105,7 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 
 MG_INLINE size_t conv_round(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Bytes for so many slots. */
+/* Bytes that the slots of so many blocks take. */
 static size_t conv_slots_size(conv_slots *s, int64_t blocks, size_t each) {
     s->count = (int)mg_min(blocks, mg_get_num_threads());
     s->each = conv_round(each);
@@ -115,7 +118,7 @@ static void conv_slots_place(conv_slots *s, char *memory) {
     for (int i = 0; i < s->count; i++) atomic_init(&s->taken[i], false);
 }
 
-/* A slot that no other thread has; there is one as soon as a block ends. */
+/* Takes a slot that no other thread uses. A slot becomes free as soon as a block ends. */
 static int conv_take(const conv_slots *s) {
     for (;;) {
         for (int i = 0; i < s->count; i++)
@@ -137,7 +140,7 @@ static void conv_give(const conv_slots *s, int slot) {
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Contiguous operands of one float dtype; an error code unless there are such. */
+/* Converts the operands to contiguous arrays of one float dtype. Returns 0 or an error code. */
 static int conv_operands(int count, mg_array **from, mg_array **to, bool *cast) {
     int dtype = mg_promote(count, from), code = MG_OK;
     for (int i = 0; i < count; i++) {
@@ -165,7 +168,7 @@ static mg_array *conv_result(int dtype, int64_t first, int64_t second, const mg_
     return mg_new(dtype, 2 + (int)conv->axes, shape);
 }
 
-/* The channels of a group; -1 with an error set where there is no equal share. */
+/* The channels of a group, or -1 with an error set if the channels cannot be shared out equally. */
 static int64_t conv_share(int64_t channels, const mg_conv *conv) {
     if (channels % conv->groups == 0) return channels / conv->groups;
     mg_fail_code(MG_ESHAPE, channels, conv->groups);
@@ -206,9 +209,9 @@ mg_array *mg_conv_forward(mg_array *x, mg_array *w, mg_array *bias, const mg_con
     return y;
 }
 
-/* Of two sums whose outputs alternate on a line of so many, the first one's lie side by side at
- * its end, from where the second one fetches them: a vector at a time, it writes no further than
- * it has read. */
+/* Prepares two sums whose outputs alternate on a line of `size` elements. The first sum writes its
+ * outputs side by side at the end of the line. The second sum reads them there and writes both
+ * interleaved. It proceeds a vector at a time, and never writes beyond what it has read. */
 static void conv_interleave(conv_axis *a, int64_t size) {
     if (a->first == 0) {
         a->first = size - a->outputs;
@@ -280,7 +283,7 @@ mg_array *mg_conv_backward_weights(mg_array *g, mg_array *x, const mg_conv *give
                            .g = used[0]->data,
                            .out = w->data};
             s.swapped = conv_is_product(&s.plan) && channels < outs;
-            if (s.swapped) { /* what is packed is the smaller one */
+            if (s.swapped) { /* the smaller array is packed */
                 s.plan = conv_plan_forward(&conv, x->shape[0], outs, channels);
                 s.x = used[0]->data;
                 s.g = used[1]->data;

@@ -1,10 +1,10 @@
-/* conv.inc.c: the loops of correlations and of weight gradients over chunks; a template, read once for
- * each float width. */
+/* conv.inc.c: the loops of correlations and of weight gradients over chunks; a template for each
+ * float width. */
 #include "simd/real.h"
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* The weights of one tile of outputs in the order of the terms. */
+/* Packs the weights of one tile of output channels in the order of the terms. */
 static MG_NOINLINE void R(conv_pack_tile)(const conv_correlation *s, int64_t block, real *to) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
@@ -34,7 +34,7 @@ static void R(conv_pack_weights)(void *context, int64_t block) {
     R(conv_pack_tile)(s, block, (real *)s->packed + block * s->height * s->plan.terms);
 }
 
-/* Where the inputs of a chunk begin. */
+/* The first input of a chunk, in the array or in a copy made here. */
 MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const conv_chunk *t,
                                      real *copy) {
     if (p->copied) {
@@ -48,17 +48,19 @@ MG_INLINE const real *R(conv_inputs)(const real *x, const conv_plan *p, const co
            (a[1].at + t->i1 * a[1].step) * p->in_stride[1] + a[2].at + t->i2 * a[2].step;
 }
 
-/* Sums of a line of outputs, or of two where lines are short, whose inputs lie `apart`. With the
- * outputs' channels as lanes a tile is some neighbours of the line by a row of packed weights, and
- * the second line's sums lie `skip` behind the first one's; else some channels by vectors of the
- * line, of which two lines have one each. `y` is where they will be written, NULL if they are in
- * cache, `ahead` what is needed later. Returns where the sums of the next line go. */
+/* Sums for a line of outputs, or for two where lines are short, whose inputs lie `apart`. If the
+ * lanes are output channels, a tile is some neighbours of the line by a row of packed weights. The
+ * second line's sums then lie `skip` behind the first line's. Else a tile is some output channels
+ * by vectors of the line, and each of two lines has one vector. `y`: where the sums will be
+ * written, to prefetch it, or NULL. `ahead`: weights needed later. Returns where the sums of the
+ * next line go. */
 MG_INLINE real *R(conv_correlate_line)(const conv_correlation *s, real *c, const real *y, const real *row,
                                  const real *w, int64_t outs, int64_t cols, bool pair,
                                  int64_t apart, int64_t skip, const real *ahead,
                                  const conv_term *term, int64_t k, bool add) {
     const conv_plan *p = &s->plan;
-    int64_t next = p->fold > 1 ? 1 : p->axis[2].step; /* from an output's input to the next one's */
+    /* from an output's input to the next output's */
+    int64_t next = p->fold > 1 ? 1 : p->axis[2].step;
     R(conv_factors) f = {.a = row, .b = w, .a_row = next, .gap = LANES, .plus_row = R(CONV_NR)};
     if (!s->lanes_are_outs)
         f = (R(conv_factors)){.a = w, .b = row, .a_row = 1, .gap = pair ? apart : LANES,
@@ -94,8 +96,9 @@ MG_INLINE real *R(conv_correlate_line)(const conv_correlation *s, real *c, const
     return c;
 }
 
-/* Sums of k terms of n outputs, with their channels as lanes and wherever lines end: those of a
- * chunk from `place` on, whose first one's inputs begin at x and which will be written at y. */
+/* Sums of k terms for n outputs, with output channels as lanes, regardless of where lines end.
+ * `place`: entries of the outputs in the table of places. x: the first input. y: where the sums
+ * will be written. */
 static void R(conv_correlate_places)(const conv_correlation *s, real *c, const real *y, const real *x,
                                const real *w, int64_t outs, const conv_term *place, int64_t n,
                                conv_ahead *inputs, const conv_term *term, int64_t k, bool add) {
@@ -113,8 +116,8 @@ static void R(conv_correlate_places)(const conv_correlation *s, real *c, const r
     }
 }
 
-/* The sums of all outputs of a chunk without the terms that are left out: some channels at a time,
- * part by part, of the lines one after the other that take the same run of terms. */
+/* Sums for all outputs of a chunk without the terms that are left out. Channels are taken `some` at
+ * a time, and part by part. Lines that take the same run of terms go together. */
 static MG_NOINLINE void R(conv_correlate_inside)(const conv_correlation *s, const conv_chunk *t, real *c,
                                            real *y, const real *x, const real *w, int64_t outs,
                                            bool pairs, conv_ahead *inputs) {
@@ -162,9 +165,9 @@ static MG_NOINLINE void R(conv_correlate_inside)(const conv_correlation *s, cons
         }
 }
 
-/* Sums of k terms of a line of outputs, some channels by vectors of the line, where they belong.
- * They are added to `bias`, the same for all places, or to what other terms made, if that is NULL
- * and `add`. */
+/* Sums of k terms for a line of outputs, written straight to y: some output channels by vectors of
+ * the line. The sums are added to `bias`, one row for all places. If `bias` is NULL and `add`, they
+ * are added to y. */
 static MG_NOINLINE void R(conv_correlate_there)(const conv_correlation *s, real *y, const real *row,
                                           const real *w, const real *bias, int64_t outs,
                                           int64_t cols, const conv_term *term, int64_t k,
@@ -182,7 +185,7 @@ static MG_NOINLINE void R(conv_correlate_there)(const conv_correlation *s, real 
     }
 }
 
-/* Writes what conv_correlate_line has summed. */
+/* Writes the sums of conv_correlate_line. */
 static const real *R(conv_write_line)(const conv_correlation *s, real *y, const real *c, const real *bias,
                                       int64_t outs, int64_t cols, bool pair) {
     const conv_plan *p = &s->plan;
@@ -203,14 +206,16 @@ static const real *R(conv_write_line)(const conv_correlation *s, real *y, const 
     return c;
 }
 
-/* How many lines from line q on are summed together, 1 or 2; as vectors those of one image. */
+/* Number of lines from line q on that are summed together, 1 or 2. Lanes along a line need lines of
+ * one image. */
 MG_INLINE int64_t R(conv_together)(const conv_correlation *s, const conv_chunk *t, bool pairs, int64_t q,
                                    int64_t end) {
     return 1 + (pairs && q + 1 < end && (s->lanes_are_outs || q % t->rows + 1 < t->rows));
 }
 
-/* The outputs of a chunk, while the inputs of a later one are asked for. Where the terms are many, some
- * of them for all lines, so that their weights stay in the first cache. */
+/* Computes the outputs of a chunk and prefetches the inputs of a later chunk. If there are many
+ * terms, `depth` terms are summed for all lines before the next, so that their weights stay in
+ * L1. */
 static MG_NOINLINE void R(conv_outputs)(const conv_correlation *s, const conv_chunk *t,
                                         const conv_chunk *later, real *scratch) {
     const conv_plan *p = &s->plan;
@@ -278,7 +283,7 @@ static MG_NOINLINE void R(conv_outputs)(const conv_correlation *s, const conv_ch
                 bool pair = false;
                 if (!s->lanes_are_outs)
                     pair = (n = R(conv_together)(s, t, pairs, r, end)) > 1;
-                else /* those of an image that follow each other are one */
+                else /* neighbouring lines of an image are written as one */
                     n = whole ? mg_min(end, (r / t->rows + 1) * t->rows) - r : 1;
                 c = R(conv_write_line)(s, R(conv_to)(p, t, y, o, r), c, bias, outs,
                                        s->lanes_are_outs ? n * t->cols : t->cols, pair);
@@ -287,15 +292,16 @@ static MG_NOINLINE void R(conv_outputs)(const conv_correlation *s, const conv_ch
     }
 }
 
-/* ---- weights' gradients ---------------------------------------------------------------------- */
+/* ---- backward weights ------------------------------------------------------------------------ */
 
-/* The elements of a part of a tile; those that are transposed with the last ones included. */
+/* Elements of a tile's partial sum, with room for a transpose that reads beyond the last row. */
 MG_INLINE int64_t R(conv_part)(const conv_plan *p) { return (p->terms + LANES) * R(CONV_NR); }
 
-/* The part that a chunk, whose inputs begin at x, adds to the gradients of a tile of outputs:
- * part[channel][tap][out]. The inputs of neighbouring channels or of neighbouring taps make a tile
- * with the upstream gradients, which are packed at g, or those of both where there is one vector of
- * outputs; some places at a time, so that all taps find both in the first cache. */
+/* Adds a chunk to the partial gradients part[channel][tap][out] of a tile of output channels. `x`
+ * is the chunk's first input, and `g` is scratch for the packed upstream gradients. A tile is the
+ * inputs of neighbouring channels, or of neighbouring taps, by a row of upstream gradients. If the
+ * outputs fill one vector, a tile has CONV_SIDE channels and CONV_TAPS taps. The places are taken
+ * in runs, so that all taps find inputs and gradients in L1. */
 static MG_NOINLINE void R(conv_weights_tile)(const conv_weight_gradient *s, const conv_chunk *t, int64_t tile,
                                              real *part, const real *x, real *g, bool add) {
     const conv_plan *p = &s->plan;
@@ -362,7 +368,7 @@ static MG_NOINLINE void R(conv_weights_tile)(const conv_weight_gradient *s, cons
         }
 }
 
-/* The part that a run of chunks adds to the gradients of some tiles, which share the copied inputs. */
+/* The partial gradients of a run of chunks for some tiles, which share the copied inputs. */
 static void R(conv_weights)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;
@@ -381,7 +387,8 @@ static void R(conv_weights)(const conv_weight_gradient *s, int64_t run, int64_t 
     }
 }
 
-/* The sum of the parts of a tile, in order, as lines of the weights' gradient. */
+/* Adds up the partial gradients of a tile in order, and writes them as lines of the weight
+ * gradient. */
 static void R(conv_gather)(const conv_weight_gradient *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t o = item % s->tiles * R(CONV_NR), group = item / s->tiles;

@@ -1,4 +1,5 @@
-/* copy.inc.c: copies of inputs and weights into scratch memory, and of sums out of it; a template. */
+/* copy.inc.c: copies of inputs and weights into scratch memory, and of sums out of scratch; a
+ * template. */
 #include "simd/real.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -11,15 +12,16 @@ MG_INLINE void R(conv_zero)(real *to, int64_t n) {
     }
 }
 
-/* A block of `lines` lines of `pitch` elements: those from `first` to `last` hold `count` elements
- * each from their element `begin` on, `from` the first line's; all else is 0. Writes up to a vector
- * more. `ahead`: from there to what will be copied later. */
+/* Copies lines into a block of `lines` lines of `pitch` elements. Lines `first` to `last` receive
+ * `count` elements each, from element `begin` on; all else is set to 0. `from`: the first line that
+ * is copied. Writes up to a vector more. `ahead`: distance from `from` to what will be copied
+ * later. */
 MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t lines, int64_t first,
                                   int64_t last, int64_t begin, int64_t count,
                                   const real *restrict from, int64_t apart, int64_t ahead) {
     if (first >= last) first = last = lines, begin = 0;
     R(conv_zero)(to, first * pitch + begin);
-    /* Zeros reach up to the next line's elements; mostly they are a line's last vector's. */
+    /* Zeros reach up to the next line's elements; mostly a line's last vector holds them. */
     int rest = (int)(count % LANES);
     for (int64_t q = first; q < last; q++, from += apart) {
         real *line = to + q * pitch + begin;
@@ -37,15 +39,16 @@ MG_INLINE void R(conv_copy_lines)(real *restrict to, int64_t pitch, int64_t line
     R(conv_zero)(to + last * pitch, (lines - last) * pitch);
 }
 
-/* The n elements of a vector, or more, each two from the last; 0 behind them. */
+/* The first min(n, LANES) elements at even offsets, as a vector; 0 in the other lanes. */
 MG_INLINE vec R(conv_evens)(const real *from, int64_t n) {
     if (n >= LANES) return R(v_evens)(from);
     int reach = 2 * (int)n - 1, low = mg_min(reach, LANES - 1);
     return TRANSPOSE_SHUFFLE(v_load_n(from, low), v_load_n(from + low, reach - low), R(TRANSPOSE_EVENS));
 }
 
-/* A folded line: part f holds elements f, f + fold, and so on of a line that has those from `begin`
- * to `end`, both in folds and what is left; all else is 0. Writes up to a vector more. */
+/* Folds a line: part f receives elements f, f + fold, and so on. The line has elements from `begin`
+ * to `end`, both given as a quotient and remainder by `fold`; all else is 0. Writes up to a vector
+ * more. */
 static MG_NOINLINE void R(conv_fold_line)(real *restrict to, int64_t part, int64_t fold,
                                           const real *restrict from, lldiv_t begin, lldiv_t end) {
     for (int64_t f = 0; f < fold; f++, to += part) {
@@ -62,9 +65,9 @@ static MG_NOINLINE void R(conv_fold_line)(real *restrict to, int64_t part, int64
     }
 }
 
-/* The inputs of a chunk of one image with the zeros around them, and behind them, where idle lanes
- * read: leftovers may be subnormal numbers, and multiply-adds of those take a hundred times as
- * long. */
+/* Copies the inputs of a chunk of one image with their zero padding. Memory behind the copy that
+ * idle lanes read is set to 0 too. Leftovers there may be subnormal, and multiply-adds of subnormal
+ * numbers take a hundred times as long. */
 static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p,
                                      const conv_chunk *t, int64_t image) {
     const conv_axis *axis = p->axis;
@@ -76,7 +79,7 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
     int64_t begin = mg_min(mg_max(-at, 0), width);
     int64_t end = mg_max(mg_min(axis[2].inputs - at, width), begin);
     lldiv_t low = lldiv(begin, p->fold), high = lldiv(end, p->fold);
-    int64_t ahead = (lines > 1 ? 3 : 2) * p->in_plane; /* what will be copied later */
+    int64_t ahead = (lines > 1 ? 3 : 2) * p->in_plane; /* distance to what will be copied later */
     x += (image * p->groups + t->group) * p->channels * p->in_plane + y * p->in_stride[1] + at;
     for (int64_t c = 0; c < p->channels; c++)
         for (int64_t k0 = 0; k0 < axis[0].taps; k0++) {
@@ -102,17 +105,17 @@ static MG_NOINLINE void R(conv_copy)(real *to, const real *x, const conv_plan *p
         }
 }
 
-/* packed[j * width + i] = from[i * apart + j * step] for i < count, 0 for the others of a width:
- * lines of neighbours become columns. So many columns more may be written, for which as much may be
- * read behind the last line. `ahead`: from there to what will be packed later. Where `order` is not
- * NULL, column j is the one that it says, and no more are written. */
+/* packed[j * width + i] = from[i * apart + j * step] for i < count, and 0 for the rest of the
+ * width. `more`: columns that may be written beyond n; as many elements may be read behind the last
+ * line. `ahead`: distance to what will be packed later. If `order` is not NULL, column j goes to
+ * column order[j], and no more columns are written. */
 static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
                                      const real *restrict from, int64_t apart, int64_t step,
                                      int64_t count, int64_t n, int64_t more, int64_t ahead,
                                      const int64_t *restrict order) {
     int64_t j = 0;
     for (; step == 1 && width % LANES == 0 && j < n; j += LANES) {
-        if (n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
+        if (n > LANES) j = mg_min(j, n - LANES); /* some columns are written twice */
         int depth = (int)mg_min(LANES, n - j);
         for (int64_t i = 0; i < width; i += LANES) {
             const real *at = from + i * apart + j;
@@ -147,7 +150,7 @@ static MG_NOINLINE void R(conv_pack)(real *restrict packed, int64_t width,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* to[l] = v[l] for even l < n; what lies between stays, or is lost if `fresh`. */
+/* to[l] = v[l] for even l < n. Odd elements are kept, or lost if `fresh`. */
 MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     typedef ireal bits __attribute__((vector_size(MG_VECTOR_BYTES)));
     if (fresh) {
@@ -159,8 +162,8 @@ MG_INLINE void R(conv_blend)(real *to, vec v, int n, bool fresh) {
     v_store_n(to, (vec)(((bits)v & even) | (old & ~even)), n);
 }
 
-/* to[l * apart] = v[l] for l < n. The gap between stays, is lost, or is other[l] in front of
- * each, all of which are read first. */
+/* to[l * apart] = v[l] for l < n. The values between are kept, lost, or taken from other[l], one in
+ * front of each. All of `other` is read first. */
 static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between between,
                                         const real *other, vec v, int n) {
     if (between == CONV_INTERLEAVED) {
@@ -185,8 +188,8 @@ static MG_NOINLINE void R(conv_scatter)(real *to, int64_t apart, conv_between be
     }
 }
 
-/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements; what lies between as
- * above, `other` for the first element. Reads, and does not use, c up to the next whole square. */
+/* y[i * y_row + j * apart] = c[j * c_row + i] + bias[i] for m x n elements. `between` and `other`
+ * are those of conv_scatter, `other` for the first element. Reads c up to the next whole square. */
 static MG_NOINLINE void R(conv_write_transposed)(real *y, int64_t y_row, int64_t apart,
                                              conv_between between, const real *other,
                                              const real *restrict c, int64_t c_row,
@@ -195,7 +198,8 @@ static MG_NOINLINE void R(conv_write_transposed)(real *y, int64_t y_row, int64_t
         int rows = (int)mg_min(LANES, m - i);
         vec plus = bias ? v_load_n(bias + i, rows) : v_set1(0), lines[LANES];
         for (int64_t j = 0; j < n; j += LANES) {
-            if (apart == 1 && n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
+            /* some elements are written twice */
+            if (apart == 1 && n > LANES) j = mg_min(j, n - LANES);
             int cols = (int)mg_min(LANES, n - j);
             bool whole = apart == 1 && cols == LANES && rows == LANES;
             R(v_transpose_square)(whole ? y + j : (real *)lines, whole ? y_row : LANES, c + j * c_row, c_row,

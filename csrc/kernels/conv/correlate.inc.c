@@ -1,5 +1,5 @@
-/* correlate.inc.c: correlations, which forward and backward_data are: which axis fills the lanes, and in which
- * chunks; a part of conv.c. */
+/* correlate.inc.c: forward and backward data as correlations: which axis fills the lanes, and in
+ * which chunks; a part of conv.c. */
 
 static void conv_correlate_block(void *context, int64_t block) {
     const conv_correlation *s = context;
@@ -18,12 +18,13 @@ static void conv_correlate_block(void *context, int64_t block) {
     conv_give(&s->slots, slot);
 }
 
-/* How long so many vectors take: a low tile of one has too few sums not to wait for them. */
+/* Relative time of n vectors. A low tile of one vector has too few sums to hide the latency of the
+ * additions. */
 static double conv_vectors(int64_t n) { return (double)n + (CONV_PLACED && n % 2 ? 1. / 3 : 0); }
 
-/* Lanes are the outputs' channels, or neighbours on a line: whichever takes less time. The former
- * must be transposed when they are written, at the cost of about CONV_TRANSPOSE terms; of the latter two
- * lines of one vector share a tile. */
+/* True if the lanes shall be output channels, false if neighbours on a line: whichever takes less
+ * time. Output channels must be transposed when written, which costs about CONV_TRANSPOSE terms.
+ * With neighbours as lanes, two lines of one vector each share a tile. */
 static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
     enum { CONV_TRANSPOSE = 10 };
     double n = (double)p->axis[2].outputs, outs = (double)p->outs, terms = (double)p->terms;
@@ -32,9 +33,10 @@ static bool conv_choose_lanes(const conv_plan *p, int64_t lanes) {
     return by_outs < outs * (along > 1 ? conv_vectors(along) : 1) * terms;
 }
 
-/* Whether, and how, terms without an input are left out. Those of one tap along a line apart from
- * others are few, their sums are added up as often, and a tile is not as full: it takes enough of
- * them, and of those left out. */
+/* Decides whether, and how, terms whose input is padding are left out. Summing each tap along a
+ * line apart leaves out more terms. But each tap then has few terms, sums are loaded and stored
+ * once for each tap, and tiles are less full. Separate taps therefore need CONV_APART terms each,
+ * and 1/64 of the terms to leave out. */
 static void conv_leave_out(conv_correlation *s) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = p->axis;
@@ -77,11 +79,12 @@ static int conv_correlate_run(conv_correlation *s) {
                  a[2].per_tap * a[2].per_tap == 1;
     int64_t work = mg_max(p->terms * p->outs, 1), width = CONV_NV * lanes; /* of one place */
     int64_t most = s->height > 1 ? CONV_PLACES : CONV_COPY;
-    int64_t least = a[2].other ? a[2].outputs : 4 * CONV_MR; /* whole lines, where they are interleaved */
+    /* whole lines, if outputs are interleaved */
+    int64_t least = a[2].other ? a[2].outputs : 4 * CONV_MR;
     int64_t cols = mg_max(mg_min(CONV_CHUNK_WORK / work, most), least);
     bool copied = !s->lanes_are_outs && (a[2].step != 1 || a[2].outputs % lanes);
     if (!s->lanes_are_outs && s->height > 1 && conv_is_product(p)) {
-        /* Lines of channels far apart would fall onto few sets of the cache, and on many pages. */
+        /* Lines of channels far apart would fall into few cache sets and onto many pages. */
         copied = true;
         cols = mg_max(CONV_NEAR / (mg_max(p->channels, 1) * itemsize) / width, 1) * width;
     }

@@ -1,9 +1,9 @@
-/* depthwise.inc.c: depthwise convolutions of planes that are summed where they lie; a part of conv.c. */
+/* depthwise.inc.c: depthwise convolutions that read their planes in place; a part of conv.c. */
 
 #if CONV_BY_PLANES
 
-/* Is a plane a group of its own, and summed by squares of taps at each of its places? Its lines are
- * written from their start on, so no outputs that wait to be interleaved at the end of theirs. */
+/* True for a depthwise convolution of stride 1 with 3 x 3 or 5 x 5 taps. Lines are written from
+ * their start on, so interleaved outputs, which wait at the end of a line, are refused. */
 static bool plane_suits(const conv_plan *p) {
     const conv_axis *a = p->axis;
     for (int d = 1; d < CONV_AXES; d++) {
@@ -14,7 +14,7 @@ static bool plane_suits(const conv_plan *p) {
            a[1].taps == a[2].taps && conv_apart(&a[1]) == 1;
 }
 
-/* Some lines of a plane at a time: those that stay in the first cache. */
+/* Cuts planes into parts of some lines, so that a part stays in L1. */
 static void plane_lay_out(conv_plan *p, int64_t itemsize) {
     const conv_axis *a = p->axis;
     int64_t places = CONV_NEAR / 4 / itemsize;

@@ -1,19 +1,21 @@
-/* depthwise_plane.inc.c: a plane of a depthwise convolution, three by three or five by five; a template.
+/* depthwise_plane.inc.c: a plane of a depthwise convolution with 3 x 3 or 5 x 5 taps; a template.
  *
- * Lanes are neighbours on a line, and a vector of columns is walked from the plane's first line to
- * its last: what is read of a line is read once for all the lines of outputs, or of upstream
- * gradients, that it meets. Nothing is copied or packed; lanes whose input lies in the padding read
- * nothing, and lines that do are left out. */
+ * Lanes are neighbours on a line. A vector of columns is walked from the plane's first line to its
+ * last. Each line is read once for all the lines of outputs, or of upstream gradients, that use it.
+ * Nothing is copied or packed. Lanes whose input is padding are masked, and lines of padding are
+ * skipped.
+ */
 #include "simd/real.h"
 
-/* For some neighbours on a line: which have an input for each tap, in the order of the inputs, and
- * how many there are. */
+/* A vector of neighbours on a line.
+ * `of`: for each tap, in the order of the inputs, the mask of lanes whose input is not padding.
+ * `n`: the number of lanes in use. */
 typedef struct {
     unsigned of[PLANE_TAPS];
     int n;
 } R(plane_lanes);
 
-/* Those from output j on. */
+/* The masks of the outputs from output j on. */
 MG_INLINE R(plane_lanes) R(plane_lanes_at)(const int taps, const conv_axis *a, int64_t j) {
     R(plane_lanes) lanes = {.n = (int)mg_min(LANES, a->outputs - j)};
     MG_UNROLL
@@ -26,8 +28,8 @@ MG_INLINE R(plane_lanes) R(plane_lanes_at)(const int taps, const conv_axis *a, i
     return lanes;
 }
 
-/* The lines of inputs that some lines of outputs, from i on, meet with so many taps; of these, as
- * counted from the first one on, those that there are. */
+/* The part of `count` lines of inputs, the first being line i, that is inside the plane. Counted
+ * from line i. */
 MG_INLINE conv_range R(plane_lines)(const conv_axis *a, int64_t i, int64_t count) {
     int64_t from = mg_max(-i, 0);
     return (conv_range){from, mg_max(mg_min(a->inputs - i, count), from)};
@@ -35,7 +37,7 @@ MG_INLINE conv_range R(plane_lines)(const conv_axis *a, int64_t i, int64_t count
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* `rows` lines of outputs from line i on, while as many are asked for that come next. */
+/* Computes `rows` lines of outputs from line i on, and prefetches the lines that come next. */
 MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, const real *x,
                                  const real *w, real bias, int64_t i, int64_t rows) {
     const conv_axis *a = p->axis;
@@ -56,7 +58,8 @@ MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, co
         const R(plane_lanes) lanes = R(plane_lanes_at)(taps, &a[2], j);
         const real *from = x + j;
         real *to = y + j;
-        vec sum[PLANE_TAPS]; /* of the lines that this one is a term of, the first one's first */
+        /* of the output lines that this line is a term of, the first line's first */
+        vec sum[PLANE_TAPS];
         MG_UNROLL
         for (int k = 0; k < taps; k++) sum[k] = v_set1(bias);
         for (int64_t q = 0; q < lines; q++, from += line) {
@@ -82,7 +85,7 @@ MG_INLINE void R(plane_sum_taps)(const int taps, const conv_plan *p, real *y, co
     }
 }
 
-/* Item: some lines of a plane of inputs, of all its outputs. */
+/* Item: some lines of a plane of inputs, for all its output channels. */
 static void R(plane_sum)(const conv_correlation *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t plane = item / p->chunks_all, i = item % p->chunks_all * p->rows;
@@ -98,9 +101,10 @@ static void R(plane_sum)(const conv_correlation *s, int64_t item) {
     }
 }
 
-/* ---- weights' gradients ---------------------------------------------------------------------- */
+/* ---- backward weights ------------------------------------------------------------------------ */
 
-/* Lines i and on of a plane of inputs and of one of upstream gradients, `rows` of the latter. */
+/* Lines of a plane of inputs and of a plane of upstream gradients, from line i on; `rows` lines of
+ * gradients. */
 typedef struct {
     const real *x, *g;
     int64_t i, rows;
@@ -115,8 +119,8 @@ MG_INLINE R(plane_part) R(plane_part_at)(const conv_weight_gradient *s, int64_t 
                            mg_min(p->rows, p->axis[1].outputs - i)};
 }
 
-/* total[tap] += what a part makes of `high` lines of `taps` taps, from line k on, while the next
- * part is asked for. */
+/* total[tap] += a part's sums for `high` lines of `taps` taps, from tap line k on. Prefetches the
+ * next part. */
 MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_plan *p, vec *total,
                                   int64_t k, const R(plane_part) * part,
                                   const R(plane_part) * next) {
@@ -135,7 +139,7 @@ MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_pla
     for (int64_t j = 0; j < a[2].outputs; j += LANES) {
         const R(plane_lanes) lanes = R(plane_lanes_at)(taps, &a[2], j);
         const real *from = x + j, *by = part->g + j;
-        vec up[PLANE_HIGH]; /* the gradients of this line and of those before */
+        vec up[PLANE_HIGH]; /* the gradients of this line and of the lines before */
         MG_UNROLL
         for (int h = 0; h < high; h++) up[h] = v_set1(0);
         for (int64_t q = 0; q < lines; q++, from += line) {
@@ -167,7 +171,7 @@ MG_INLINE void R(plane_dots_taps)(const int high, const int taps, const conv_pla
     }
 }
 
-/* Item: a run of parts of planes, of all images, and an output. */
+/* Item: a run of parts of planes of all images, and one output channel. */
 static void R(plane_dots)(const conv_weight_gradient *s, int64_t item) {
     const conv_plan *p = &s->plan;
     int64_t outs = p->groups * p->outs, out = item % outs, run = item / outs;
@@ -188,7 +192,7 @@ static void R(plane_dots)(const conv_weight_gradient *s, int64_t item) {
     for (int k = 0; k < p->taps; k++) to[k] = R(conv_fold)((real *)&total[k]);
 }
 
-/* The sum of the parts of all runs, in order. */
+/* Adds up the partial sums of all runs in order. */
 static void R(plane_gather)(const conv_weight_gradient *s) {
     const real *part = s->parts;
     real *out = s->out;

@@ -1,8 +1,8 @@
-/* line.inc.c: correlations along lines, for groups of one channel, and weight gradients of few outputs; a
- * template for each float width. */
+/* line.inc.c: correlations along lines for groups of one channel, and weight gradients of few
+ * outputs; a template for each float width. */
 #include "simd/real.h"
 
-/* Where line q of output o of a chunk goes, and where its inputs begin. */
+/* Where line q of output channel o of a chunk is written, and the offset of the line's inputs. */
 MG_INLINE real *R(conv_to)(const conv_plan *p, const conv_chunk *t, real *y, int64_t o, int64_t q) {
     int64_t image = q / t->rows, i = t->i1 + q % t->rows;
     return y + (image * p->groups * p->outs + o) * p->out_plane +
@@ -49,7 +49,7 @@ MG_INLINE void R(conv_line_part)(const int nv, real *y, int64_t apart, conv_betw
     }
 }
 
-/* A line of outputs of the only channel of its group. */
+/* A line of outputs where the group has one channel. */
 static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between between,
                                      const real *other, const real *x, const real *w,
                                      const conv_term *term, int64_t terms, real bias, int64_t n) {
@@ -68,8 +68,8 @@ static MG_NOINLINE void R(conv_line)(real *y, int64_t apart, conv_between betwee
     }
 }
 
-/* Few columns of four lines of outputs likewise: in a line alone they would be few sums, which wait
- * for their own last additions. */
+/* The same for a few columns of four lines. One line alone would have few sums, and each addition
+ * would wait for the one before. */
 static MG_NOINLINE void R(conv_four_lines)(const conv_correlation *s, real *y, const real *x,
                                            const real *w, real bias, int64_t n) {
     const conv_plan *p = &s->plan;
@@ -104,8 +104,8 @@ static MG_NOINLINE void R(conv_four_lines)(const conv_correlation *s, real *y, c
     }
 }
 
-/* Four lines of outputs of the only channel of its group, by three lines of three taps, the next
- * one's inputs a line on: a vector of inputs is read once for all lines that it is a term of. */
+/* Four lines of outputs of a group of one channel, with 3 x 3 taps, where the next line reads one
+ * input line further. Each vector of inputs is loaded once for all lines that use it. */
 static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, int64_t from_next,
                                      const real *w, const conv_term *term, real bias, int64_t n) {
     enum { LINES = 4, TAPS = CONV_TAPS };
@@ -113,7 +113,7 @@ static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, in
     MG_UNROLL
     for (int k = 0; k < TAPS * TAPS; k++) weight[k / TAPS][k % TAPS] = v_set1(w[k]);
     for (int64_t j = 0; j < n; j += LANES) {
-        if (n > LANES) j = mg_min(j, n - LANES); /* some are written twice */
+        if (n > LANES) j = mg_min(j, n - LANES); /* some outputs are written twice */
         const real *from = x + j;
         vec sum[LINES];
         MG_UNROLL
@@ -138,14 +138,15 @@ static MG_NOINLINE void R(conv_nine)(real *y, int64_t to_next, const real *x, in
     }
 }
 
-/* The outputs of a chunk of the only channel of its group. Interleaved values are written once, all else
- * perhaps twice. */
+/* The outputs of a chunk of a group of one channel. Interleaved values are written once; others may
+ * be written twice. */
 static MG_NOINLINE void R(conv_lines)(const conv_correlation *s, const conv_chunk *t, real *y,
                                       const real *x, const real *w, real bias) {
     const conv_plan *p = &s->plan;
     const conv_axis *a = &p->axis[2];
     if (CONV_BY_LINES && conv_is_nine(p) && t->rows >= 4) {
-        bool back = p->axis[1].per_tap < 0; /* from the last line on, as taps come in order */
+        /* from the last line on, as the weights keep their order */
+        bool back = p->axis[1].per_tap < 0;
         int64_t to_next = p->axis[1].apart * p->out_stride[1], way = back ? -1 : 1;
         for (int64_t m = 0; m < t->images; m++)
             for (int64_t i = 0; i < t->rows; i += 4) {
@@ -170,7 +171,7 @@ static MG_NOINLINE void R(conv_lines)(const conv_correlation *s, const conv_chun
         }
 }
 
-/* ---- weights' gradients ---------------------------------------------------------------------- */
+/* ---- backward weights ------------------------------------------------------------------------ */
 
 /* The sum of a vector's lanes, pairwise. */
 static MG_NOINLINE real R(conv_fold)(real *lane) {
@@ -179,7 +180,7 @@ static MG_NOINLINE real R(conv_fold)(real *lane) {
     return lane[0];
 }
 
-/* part[term][out] = or += the sums along the lines of a chunk of nt inputs times no gradients. */
+/* part[term][out] = or += nt inputs times no gradients, summed along the lines of a chunk. */
 MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
                                 const conv_plan *p, const conv_chunk *t, const real *restrict x,
                                 const conv_term *term, const real *restrict g, bool add) {
@@ -215,8 +216,8 @@ MG_INLINE void R(conv_dot_tile)(const int nt, const int no, real *restrict part,
         }
 }
 
-/* sum[k1][k2] += the inputs of a line by the gradients of the lines k1 before, of which there are
- * those from `first` to `end`. */
+/* sum[k1][k2] += the inputs of a line times the gradients k1 lines before, for the k1 from `first`
+ * to `end`. */
 MG_INLINE void R(conv_dot_line)(const int first, const int end, const bool whole, int n,
                                 vec sum[CONV_TAPS][CONV_TAPS], const real *x, const conv_term *term,
                                 const vec *g) {
@@ -229,11 +230,11 @@ MG_INLINE void R(conv_dot_line)(const int first, const int end, const bool whole
     }
 }
 
-/* sum[k1][k2] += the sums down a vector of columns, of at least two lines. */
+/* sum[k1][k2] += the sums down a vector of columns of at least two lines. */
 MG_INLINE void R(conv_dot_columns)(const bool whole, int n, vec sum[CONV_TAPS][CONV_TAPS],
                                    const real *x, int64_t line, const conv_term *term,
                                    const real *g, int64_t next, int64_t rows) {
-    vec up[CONV_TAPS]; /* the gradients of this line and of those before */
+    vec up[CONV_TAPS]; /* the gradients of this line and of the two lines before */
     up[0] = whole ? v_load(g) : v_load_n(g, n);
     R(conv_dot_line)(0, 1, whole, n, sum, x, term, up);
     up[1] = up[0];
@@ -252,8 +253,8 @@ MG_INLINE void R(conv_dot_columns)(const bool whole, int n, vec sum[CONV_TAPS][C
     R(conv_dot_line)(2, 3, whole, n, sum, x + line, term, up);
 }
 
-/* The gradients that an output has from a chunk by three lines of three taps: a vector of inputs is
- * read once for all lines of gradients that it meets. */
+/* The partial weight gradient of one output channel with 3 x 3 taps. Each vector of inputs is
+ * loaded once for all lines of gradients that use it. */
 static MG_NOINLINE void R(conv_dot_nine)(real *restrict part, const conv_plan *p,
                                          const conv_chunk *t, const real *restrict x,
                                          const conv_term *term, const real *restrict g, bool add) {
@@ -279,7 +280,7 @@ static MG_NOINLINE void R(conv_dot_nine)(real *restrict part, const conv_plan *p
     }
 }
 
-/* The gradients that few outputs have from a chunk: dot products along the lines. */
+/* The partial weight gradients of few output channels: dot products along the lines. */
 static MG_NOINLINE void R(conv_dots)(const conv_weight_gradient *s, const conv_chunk *t, real *part,
                                      const real *x, const real *g, int64_t outs, bool add) {
     const conv_plan *p = &s->plan;

@@ -1,18 +1,19 @@
-/* plan.h: plans of a convolution and its transpose: which inputs an output sums, in which chunks. */
+/* plan.h: plans of a convolution: which inputs an output sums, and the chunks that outputs are
+ * computed in. */
 #ifndef MG_CONV_PLAN_H
 #define MG_CONV_PLAN_H
 
 #include "conv.h"
 
 enum {
-    CONV_FAR = 1 << 22,        /* bytes of inputs that come from beyond it */
-    CONV_SHARE = 32,           /* lines of cache to ask for at a time, at most */
-    CONV_FETCH = 18            /* bytes of what comes next that a term's sums ask for */
+    CONV_FAR = 1 << 22,        /* bytes of inputs above which they are expected to lie in memory */
+    CONV_SHARE = 32,           /* cache lines to prefetch at a time, at most */
+    CONV_FETCH = 18            /* bytes of the next weights that are prefetched with each term */
 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* The convolution on three axes, those that it lacks in front. */
+/* The convolution on three axes; axes that it lacks are put in front, with size 1. */
 static int conv_read(mg_conv *to, const mg_conv *from) {
     int own = (int)from->axes;
     if (own < 1 || own > CONV_AXES) return mg_fail_code(MG_ENDIM, own, CONV_AXES);
@@ -35,7 +36,8 @@ static int conv_read(mg_conv *to, const mg_conv *from) {
             __builtin_add_overflow(last, reach, &last) ||
             __builtin_add_overflow(last, to->before[d], &last))
             return mg_fail_code(MG_ESIZE, 0, 0);
-        /* A step that nobody takes need not lead out of the inputs: copies have room for it. */
+        /* A stride or dilation that is never used is cut to the inputs' size, so that copies have
+         * room for it. */
         int64_t far = mg_max(to->size[d], 1);
         if (to->counts[d] <= 1) to->stride[d] = mg_min(to->stride[d], far);
         if (to->kernel[d] == 1) to->dilation[d] = mg_min(to->dilation[d], far);
@@ -43,7 +45,8 @@ static int conv_read(mg_conv *to, const mg_conv *from) {
     return MG_OK;
 }
 
-/* 0, or the error that `a` has not the shape (first, second, *sizes of the convolution's axes). */
+/* Checks that `a` has the shape (first, second, sizes of the convolution's axes). 0 or an error
+ * code. */
 static int conv_check(const mg_array *a, int64_t first, int64_t second, const int64_t *sizes,
                       const mg_conv *conv) {
     int own = (int)conv->axes;
@@ -66,7 +69,7 @@ static int64_t conv_row_major(const int64_t *sizes, int64_t *strides) {
     return step;
 }
 
-/* The sum of a convolution: y[o] = sum of x[c] w[o][c]. */
+/* The plan of forward: y[o] = sum of x[c] w[o][c]. */
 static conv_plan conv_plan_forward(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs) {
     conv_plan p = {.batch = batch, .groups = conv->groups, .channels = channels, .outs = outs};
     p.in_plane = conv_row_major(conv->size, p.in_stride);
@@ -86,8 +89,8 @@ static conv_plan conv_plan_forward(const mg_conv *conv, int64_t batch, int64_t c
     return p;
 }
 
-/* The sum of its transpose, x[c] = sum of y[o] w[o][c], at every stride-th place from `phase` on:
- * x at i takes y at j with tap k where i + before = j * stride + k * dilation. */
+/* The plan of backward data, x[c] = sum of y[o] w[o][c], for every stride-th place from `phase` on.
+ * The term of tap k of x[i] is y[j] where i + before = j * stride + k * dilation. */
 static conv_plan conv_plan_backward_data(const mg_conv *conv, int64_t batch, int64_t channels, int64_t outs,
                                const int64_t *phase) {
     conv_plan p = {.batch = batch, .groups = conv->groups, .channels = outs, .outs = channels};
@@ -116,7 +119,8 @@ static conv_plan conv_plan_backward_data(const mg_conv *conv, int64_t batch, int
     return p;
 }
 
-/* Axes on which nothing but the place differs become one; the others are done for each place. */
+/* Joins axes along which each output is only the input at its place. The other axes keep their
+ * taps. */
 static void conv_join(conv_plan *p) {
     conv_axis *last = &p->axis[CONV_AXES - 1];
     for (int d = CONV_AXES - 2; d >= 0 && conv_plain(last) && conv_plain(&p->axis[d]); d--) {
@@ -127,9 +131,9 @@ static void conv_join(conv_plan *p) {
     p->terms = p->channels * p->taps;
 }
 
-/* Chunks of about so many rows and columns, the latter in units; where their inputs lie. `lanes`:
- * vectors are loaded along the lines of inputs. `room`: elements of the copies of whole images, at
- * most. 0 or an error code. */
+/* Cuts the outputs into chunks of about `rows` x `cols` and decides where their inputs lie. `unit`:
+ * columns come in multiples of it. `lanes`: vectors are loaded along the lines of inputs. `room`:
+ * elements that the copies of whole images may have. 0 or an error code. */
 static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, int lanes,
                         bool copied, int64_t room) {
     conv_axis *a = p->axis;
@@ -158,7 +162,8 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
             if (p->rows == 1 || size <= CONV_COPY) break;
         }
         if (size > 0x1p40) return mg_fail_code(MG_ESIZE, 0, 0);
-        /* An odd number of cache lines: neighbouring channels fall into different sets. */
+        /* An odd number of cache lines, so that neighbouring channels fall into different cache
+         * sets. */
         p->channel = (mg_ceil_div(a[0].taps * p->slice, 16) | 1) * 16;
         p->copy_size = p->channels * p->channel + CONV_ROOM;
     } else {
@@ -174,7 +179,7 @@ static int conv_lay_out(conv_plan *p, int64_t rows, int64_t cols, int64_t unit, 
     return MG_OK;
 }
 
-/* Where the input of a term lies, from the first input of an output on. */
+/* Offset of the input of a term from the first input of its output. */
 MG_INLINE int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64_t k1, int64_t k2) {
     const conv_axis *a = p->axis;
     int64_t along = k2 * a[2].per_tap + a[2].at - p->low[2];
@@ -183,9 +188,10 @@ MG_INLINE int64_t conv_input_at(const conv_plan *p, int64_t c, int64_t k0, int64
            along;
 }
 
-/* Where the factors of all terms lie, by channel and tap; or, where that is noted in `order`, of
- * `some` channels at a time, in one part or one for each tap along a line, by the taps across lines
- * first. `step`: from a weight to the next one. */
+/* Fills the table of the terms' factors, in the order of channel and tap. If `order` is given,
+ * terms are regrouped, and `order` receives the position of each term. Groups then hold `some`
+ * channels in `parts` parts, one for each tap along a line or one for all. Within a part the taps
+ * across lines come first. `step`: distance from a weight to the next. */
 static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are_b, int64_t step,
                             int64_t *order, int64_t some, int64_t parts) {
     const conv_axis *a = p->axis;
@@ -210,7 +216,7 @@ static void conv_fill_terms(const conv_plan *p, conv_term *term, bool inputs_are
     }
 }
 
-/* The share of the terms of all outputs of an axis that have an input. */
+/* The share of an axis' terms whose input is not padding. */
 static double conv_filled(const conv_axis *a) {
     int64_t having = 0;
     for (int64_t k = 0; k < a->taps; k++) {
@@ -220,8 +226,9 @@ static double conv_filled(const conv_axis *a) {
     return (double)having / (double)mg_max(a->taps * a->outputs, 1);
 }
 
-/* Where the first inputs of some lines and columns of a chunk's outputs lie, and what belongs to
- * each: `width` elements, or if that is 0 the output, from the first one on. */
+/* Fills the table of places for some lines and columns of a chunk's outputs. `a` is the offset of
+ * an output's first input. `b` is the output's offset, or `width` times the output's number if
+ * `width` is not 0. */
 static void conv_fill_places(const conv_plan *p, conv_term *place, conv_range rows, conv_range cols,
                              int64_t width) {
     const conv_axis *a = p->axis;
@@ -237,7 +244,8 @@ static void conv_fill_places(const conv_plan *p, conv_term *place, conv_range ro
             }
 }
 
-/* Those of each tap that have an input for it; of an image in several chunks of all their lines. */
+/* Fills for each tap the list of outputs whose input is not padding. If an image has several
+ * chunks, the lists cover all lines of a chunk. */
 static void conv_fill_given(const conv_plan *p, conv_given *given, conv_term *place,
                             int64_t width) {
     const conv_axis *a = p->axis;
@@ -250,7 +258,8 @@ static void conv_fill_given(const conv_plan *p, conv_given *given, conv_term *pl
     }
 }
 
-/* Line i of an image of a chunk; behind the last one of the only image the next is its own. */
+/* Line q of a chunk as image and line. With one image, the index behind the last line stays in that
+ * image. */
 typedef struct {
     int64_t image, i;
 } conv_line_of;
@@ -259,7 +268,7 @@ MG_INLINE conv_line_of conv_line_at(const conv_plan *p, int64_t q) {
     return p->images > 1 ? (conv_line_of){q / p->rows, q % p->rows} : (conv_line_of){0, q};
 }
 
-/* Where in the lists the places of tap k begin that are not before a line of a chunk. */
+/* Position in the lists of tap k's first place that is not before a line of a chunk. */
 MG_INLINE int64_t conv_listed(const conv_plan *p, const conv_chunk *t, const conv_given *given,
                               int64_t k, conv_line_of line) {
     const conv_given *of = given + k;

@@ -3,10 +3,11 @@
 
 enum { R(CONV_NR) = CONV_NV * LANES };
 
-/* Columns of A, whose elements lie a_row apart or, if not NULL, at `place`, and rows of B, whose
- * vectors lie `gap` apart. Where `half` is given, the second half of a column lies so far behind
- * the first, and its sums `skip` further than the next row. `ahead`: what will be needed next, or
- * NULL. `plus`: rows that the sums are added to, plus_row apart, or NULL. */
+/* Operands of a tile: columns of A and rows of B. The elements of a column lie a_row apart or, if
+ * `place` is not NULL, where `place` says. The vectors of a row lie `gap` apart. If `half` is not
+ * 0, the second half of a column lies `half` behind the first. Its sums then lie `skip` further
+ * than the next row. `ahead`: memory to prefetch, or NULL. `plus`: rows that the sums are added to,
+ * plus_row apart, or NULL. */
 typedef struct {
     const real *a, *b, *ahead;
     int64_t a_row, half, skip, gap;
@@ -17,15 +18,15 @@ typedef struct {
 
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-/* sum (mr x nv vectors) += k products of a column of A and a row of B, both wherever the table
- * says. `close`: a column's elements are neighbours. `fetch`: meanwhile asks for what lies ahead, a
- * little with every term. */
+/* sum (mr x nv vectors) += k products of a column of A and a row of B, at the offsets of the table.
+ * `close`: a column's elements are neighbours. `fetch`: prefetches f.ahead, a little with every
+ * term. */
 MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const bool fetch,
                              vec sum[CONV_MR][CONV_NV], R(conv_factors) f,
                              const conv_term *restrict term, int64_t k) {
-    enum { GROUPS = 2 }; /* of a half, or of an odd height, neither above 8 */
+    enum { GROUPS = 2 }; /* of half a column or of an odd height; neither has more than 8 rows */
     const int first = mr % 2 ? mr : mr / 2;
-    /* Elements in groups of four: fewer addresses, so that they fit the registers. */
+    /* Pointers to groups of four elements: few enough to stay in registers. */
     const real *group[2][GROUPS], *row[CONV_NV], *own[CONV_MR];
     MG_UNROLL
     for (int g = 0; g < GROUPS; g++) {
@@ -63,7 +64,7 @@ MG_INLINE void R(conv_terms)(const int mr, const int nv, const bool close, const
     }
 }
 
-/* C (mr x nv vectors) = such a sum. */
+/* C (mr x nv vectors) = the sum of k such products, plus `plus`. */
 MG_INLINE void R(conv_tile)(const int mr, const int nv, const bool close, real *c, int64_t c_row,
                             R(conv_factors) f, const conv_term *term, int64_t k) {
     vec sum[CONV_MR][CONV_NV];
@@ -98,8 +99,9 @@ static void R(conv_tile_wide)(int rows, real *c, int64_t c_row, const R(conv_fac
 static void R(conv_tile_narrow)(int rows, real *c, int64_t c_row, const R(conv_factors) * f,
                                 const conv_term *term, int64_t k);
 
-/* The tile with its height chosen at run time (1..CONV_MR); full ones of neighbours, and those one
- * lower, have their own code, and other high ones of an odd height are two. */
+/* The tile with its height chosen at run time (1..CONV_MR). Neighbouring elements at heights
+ * CONV_MR and CONV_MR - 1 have code of their own. An odd height above 8 is computed as two
+ * tiles. */
 MG_INLINE void R(conv_tile_rows)(int rows, const int nv, real *c, int64_t c_row,
                                  const R(conv_factors) * from, const conv_term *term, int64_t k) {
     R(conv_factors) f = *from;
@@ -151,9 +153,9 @@ MG_INLINE void R(conv_tile_any)(int64_t rows, int64_t cols, real *c, int64_t c_r
     else R(conv_tile_narrow)((int)rows, c, c_row, &f, term, k);
 }
 
-/* C (CONV_TALL vectors) = or += k products of a column of neighbours and a vector, where terms come
- * in threes, taps that are neighbours too (`back`: in falling order): a number is read once for all
- * of them. */
+/* C (CONV_TALL vectors) = or += k products of neighbouring elements and a vector. Terms come in
+ * threes, as neighbouring taps (`back`: in falling order). Each input is broadcast once for all
+ * three taps. */
 static MG_NOINLINE void R(conv_tile_taps)(real *restrict c, int64_t c_row, const real *a,
                                           const real *b, const conv_term *restrict term, int64_t k,
                                           bool back, bool add) {
@@ -189,8 +191,8 @@ static MG_NOINLINE void R(conv_tile_taps)(real *restrict c, int64_t c_row, const
     }
 }
 
-/* sum[channel][tap] += what the inputs at one place of a line, a_row apart, times the gradients at
- * the places that reach them with the taps from `first` to `end` are. */
+/* sum[channel][tap] += the inputs at one place of a line, a_row apart, times the gradients that use
+ * them with taps `first` to `end`. */
 MG_INLINE void R(conv_place)(const int first, const int end, vec sum[CONV_SIDE][CONV_TAPS],
                              const real *a, int64_t a_row, const real *b) {
     const real *half[2] = {a, a + CONV_SIDE / 2 * a_row};
@@ -206,9 +208,9 @@ MG_INLINE void R(conv_place)(const int first, const int end, vec sum[CONV_SIDE][
     }
 }
 
-/* C[channel][tap], of CONV_SIDE channels c_row apart and neighbouring taps, = or += the sums over
- * lines of n > 1 places of inputs, which lie a_row apart and begin where the table says, times a
- * vector of gradients: as above, a number is read once for all taps. */
+/* C[channel][tap] = or += sums over lines of n > 1 inputs times a vector of gradients. The tile has
+ * CONV_SIDE channels, c_row apart in C and a_row apart in the inputs, and neighbouring taps. Lines
+ * begin where the table says. Each input is broadcast once for all taps. */
 static MG_NOINLINE void R(conv_tile_lines)(real *restrict c, int64_t c_row, const real *restrict a,
                                            int64_t a_row, const real *restrict b,
                                            const conv_term *restrict place, int64_t lines,

@@ -1,12 +1,13 @@
-/* winograd.inc.c: when Winograd's method serves a convolution of three by three, and in which chunks; a part
- * of conv.c. */
+/* winograd.inc.c: when Winograd's method serves a convolution with 3 x 3 taps, and in which chunks;
+ * a part of conv.c. */
 
 enum { WINOGRAD_LANES = MG_VECTOR_BYTES / sizeof(float) };
 
-/* Are its terms three taps by three, the outputs neighbours, from the start of their lines on (those
- * that wait to be interleaved lie at the end), and is it faster so? In multiply-adds for each image,
- * channel and output, a square costs a little more for the sums of each channel's inputs and of each
- * output, and every call the sums of weights. */
+/* True if Winograd's method applies and is faster. It needs 3 x 3 taps, and outputs that are
+ * neighbours from the start of their lines on. Interleaved outputs wait at the end of a line, so
+ * they are refused. Costs are counted in multiply-adds for each image, channel and output. A square
+ * costs a little more for the transforms of each channel's inputs and of each output. Every call
+ * pays for the transform of the weights. */
 static bool winograd_suits(const conv_plan *p, int dtype) {
     enum { SQUARE = 16, SUMS = 10, WEIGHTS = 200 };
     if (dtype != MG_FLOAT32 || p->axis[0].taps != 1 || !conv_whole(p)) return false;
@@ -22,9 +23,10 @@ static bool winograd_suits(const conv_plan *p, int dtype) {
            SQUARE * squares * (1 + more) + WEIGHTS / (double)p->batch < terms;
 }
 
-/* Chunks of about so many outputs and of so many images at most; the planes of their inputs. From
- * here on an output of the plan is a block of the squares that lie between each other's lines and
- * columns, and takes all their inputs. 0 or an error code. */
+/* Cuts the outputs into chunks of about `places` outputs and at most `images` images, and sizes the
+ * planes. From here on an output of the plan is a block of squares with all their inputs. With
+ * dilation the squares of a block interleave: they lie between each other's lines and columns. 0 or
+ * an error code. */
 static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, int64_t images) {
     enum { LINE = 64 / sizeof(float) };
     conv_axis *a = p->axis;
@@ -52,13 +54,13 @@ static int winograd_lay_out(conv_plan *p, conv_planes *planes, int64_t places, i
     return code;
 }
 
-/* The sums of weights of a tile. */
+/* Packs and transforms the weights of a tile. */
 static void winograd_pack(const conv_correlation *s, int64_t item, float *to, float *scratch) {
     conv_pack_tile_f32(s, item, scratch);
     winograd_weights_f32(s, to, scratch);
 }
 
-/* The sums of inputs of a chunk, whose copies take the first part of the scratch memory. */
+/* Transforms the inputs of a chunk, whose copies take the first part of the scratch memory. */
 static void winograd_read(const conv_correlation *s, const conv_chunk *t, float *to, float *scratch) {
     const conv_plan *p = &s->plan;
     winograd_inputs_f32(p, &s->planes, t, to, s->x, scratch, scratch + p->images * p->copy_size);
@@ -70,7 +72,7 @@ static void winograd_write(const conv_correlation *s, const conv_chunk *t, int64
         atomic_store_explicit(s->lost, true, memory_order_relaxed);
 }
 
-/* Chunk by chunk, for which the weights of all tiles are kept. */
+/* Chunk by chunk, with the transformed weights of all tiles kept in memory. */
 static void winograd_pack_block(void *context, int64_t item) {
     const conv_correlation *s = context;
     int slot = conv_take(&s->slots);
@@ -94,7 +96,7 @@ static void winograd_chunk_block(void *context, int64_t item) {
     conv_give(&s->slots, slot);
 }
 
-/* Tile by tile, for which the inputs of all chunks are kept. */
+/* Tile by tile, with the transformed inputs of all chunks kept in memory. */
 static void winograd_read_block(void *context, int64_t item) {
     const conv_correlation *s = context;
     int64_t units = conv_units(&s->plan);
@@ -121,13 +123,14 @@ static void winograd_tile_block(void *context, int64_t item) {
     conv_give(&s->slots, slot);
 }
 
-/* 0 or an error code. *lost: some output is not finite, and all are to be computed otherwise. */
+/* 0 or an error code. *lost: set if an output is not finite; all are then to be computed the other
+ * way. */
 static int winograd_correlate_run(const conv_correlation *given, _Atomic bool *lost) {
     enum { SIZE = sizeof(float), LINE = WINOGRAD_LANES, WIDTH = CONV_NV * LINE };
     conv_correlation sum = *given, *s = &sum;
     conv_plan *p = &s->plan;
     conv_planes *planes = &s->planes;
-    /* Chunks for all threads; what an output is does not depend on them. */
+    /* Chunks for all threads; the result does not depend on them. */
     int64_t each = mg_ceil_div(p->batch * p->groups, mg_get_num_threads());
     int64_t places = p->axis[1].outputs * p->axis[2].outputs * each;
     places = mg_min(mg_max(places, CONV_PLACES / 4), CONV_PLACES);
@@ -138,15 +141,16 @@ static int winograd_correlate_run(const conv_correlation *given, _Atomic bool *l
     s->lost = lost;
     int64_t blocks = conv_units(p) * p->groups, tiles = s->tiles * p->groups;
     int64_t inputs = blocks * planes->inputs, weights = tiles * s->height * p->channels + LINE;
-    /* Those that are fewer are kept for all: they come from a far cache, or of another processor's. */
+    /* The smaller of inputs and weights is kept for all items, as it is read from a far cache or
+     * another processor's. */
     bool by_tiles = inputs < weights;
     planes->others = by_tiles ? s->height * p->channels + LINE : weights;
     planes->products = planes->squares * WIDTH + LINE;
 
     size_t terms = conv_round((size_t)p->channels * sizeof(conv_term));
     size_t packed = conv_round((size_t)(16 * mg_min(inputs, weights) * SIZE));
-    /* Copies and the halfway sums of inputs, weights that are packed, or products and sums, one after
-     * the other, behind what is not kept of the others. */
+    /* A slot holds the operand that is not kept, and behind it one of three. These are copies with
+     * the halfway sums of inputs, packed weights, or products with the outputs' sums. */
     int64_t sums = (4 * planes->squares + LINE) * WIDTH;
     int64_t room = mg_max(p->images * p->copy_size + sums, 16 * planes->products + sums);
     room = mg_max(room, s->height * p->terms) + 16 * (by_tiles ? planes->others : planes->inputs);

@@ -1,31 +1,33 @@
-/* winograd_tile.inc.c: Winograd's transforms and products for three by three, of floats; a part of conv.c.
+/* winograd_tile.inc.c: Winograd's transforms and products for 3 x 3 taps, of floats; a part of
+ * conv.c.
  *
- * A square of four outputs takes a square of 16 inputs, and with the weights of a channel 36
- * products; or 16 products of sums of the inputs with sums of the weights, of which the outputs are
- * sums in turn (Lavin and Gray, "Fast algorithms for convolutional neural networks",
- * arXiv:1509.09308, 2015). Along one axis, of two outputs:
+ * A 2 x 2 square of outputs takes a 4 x 4 square of inputs, and for each channel 36 products with
+ * the weights. Winograd's method takes 16 products, of sums of inputs with sums of weights. The
+ * outputs are sums of these products (Lavin and Gray, "Fast algorithms for convolutional neural
+ * networks", arXiv:1509.09308, 2015). Two outputs along one axis are
  *
  *     a = (d0 - d2) 2g0    b = (d1 + d2) (g0 + g1 + g2)    2 y0 = a + b + c
  *     e = (d1 - d3) 2g2    c = (d2 - d1) (g0 - g1 + g2)    2 y1 = b - c - e
  *
- * and likewise three gradients of weights, from the gradients g of two outputs:
+ * Three weight gradients, from the gradients g of two outputs, are
  *
  *     a = (d0 - d2) g0     b = (d1 + d2) (g0 + g1)         w0 = a + (b + c) / 2
  *     e = (d1 - d3) g1     c = (d2 - d1) (g0 - g1)         w1 = (b - c) / 2    w2 = (b + c) / 2 - e
  *
- * So there are 16 planes each of sums of inputs, sums of weights and their products; a plane of
- * products is one of matrices, summed over the channels, or squares, as other sums are. Nothing is
- * halved before it is summed, which would cost subnormal weights their bits.
+ * There are thus 16 planes each of transformed inputs, transformed weights and products. A plane of
+ * products is a matrix product summed over the channels, or over the squares for gradients. Nothing
+ * is halved before it is summed, which would cost subnormal weights their bits.
  *
- * An output takes just the inputs that are its own, but in other sums: its error is some units of
- * their largest times the weights' largest, not of its own terms, and where it has an infinity, or
- * comes near one, a NaN may be left. A call with a result that is not finite is done again, term
- * by term. */
+ * An output reads only its own inputs, but in other sums. Its error is some units of the largest
+ * input times the largest weight, instead of its own terms. If its inputs have an infinity or come
+ * near overflow, the output may be NaN. A call with a result that is not finite is therefore
+ * computed again, term by term.
+ */
 #include "simd/real.h"
 
-/* ---- sums along one axis --------------------------------------------------------------------- */
+/* ---- transforms along one axis --------------------------------------------------------------- */
 
-/* The sums of one place. */
+/* The transform of one place. */
 MG_INLINE void R(winograd_step)(const conv_winograd of, vec *y, const vec *d) {
     const vec half = v_set1(REAL_C(0.5));
     if (of == WINOGRAD_INPUTS) {
@@ -55,15 +57,15 @@ MG_INLINE void R(winograd_step)(const conv_winograd of, vec *y, const vec *d) {
     }
 }
 
-/* For `times` lines of n elements: term i of these is at from + i % 2 * near + i / 2 * far, and the
- * sums are `next` apart. */
+/* Layout of the transforms of `times` lines of n elements. Term i lies at from + i % 2 * near + i /
+ * 2 * far, and the results lie `next` apart. */
 typedef struct {
     const real *from;
     real *to;
     int64_t near, far, next, n, times, from_line, to_line;
 } R(winograd_lines);
 
-/* They may take the place of their terms. Results that are not finite make NaN of what is lost. */
+/* Results may overwrite their terms. A final result that is not finite turns `lost` into NaN. */
 MG_INLINE void R(winograd_along)(const conv_winograd of, const R(winograd_lines) * s, vec *lost) {
     const int terms = of == WINOGRAD_WEIGHTS ? 3 : of == WINOGRAD_UPSTREAM ? 2 : 4;
     const int sums = of == WINOGRAD_OUTPUTS ? 2 : of == WINOGRAD_GRADIENTS ? 3 : 4;
@@ -84,7 +86,7 @@ MG_INLINE void R(winograd_along)(const conv_winograd of, const R(winograd_lines)
         }
 }
 
-/* Whether all are finite that are results. */
+/* True if all final results are finite. */
 static MG_NOINLINE bool R(winograd_sums)(conv_winograd of, const R(winograd_lines) * s) {
     vec lost = v_set1(0);
     switch (of) {
@@ -102,15 +104,15 @@ static MG_NOINLINE bool R(winograd_sums)(conv_winograd of, const R(winograd_line
     return finite;
 }
 
-/* A vector of inputs, two or four from each to the next. */
+/* A vector of inputs at every second or every fourth element. */
 MG_INLINE vec R(winograd_every)(const real *x, int64_t step) {
     if (step == 2) return R(v_evens)(x);
     return TRANSPOSE_SHUFFLE(R(v_evens)(x), R(v_evens)(x + 2 * LANES - 2), R(TRANSPOSE_EVENS));
 }
 
-/* planes[channel][square] of the inputs of a chunk, which are copied to x. `half`: room for the
- * sums along the lines of a channel; those that come first or third in a square lie in front of the
- * others. */
+/* Transforms the inputs of a chunk, which are copied to x, to planes[channel][square]. `half`: room
+ * for the transforms along the lines of a channel. There the first and third lines of the squares
+ * come before the second and fourth. */
 static MG_NOINLINE void R(winograd_inputs)(const conv_plan *p, const conv_planes *planes,
                                            const conv_chunk *t, real *to, const real *from, real *x,
                                            real *half) {
@@ -144,8 +146,8 @@ static MG_NOINLINE void R(winograd_inputs)(const conv_plan *p, const conv_planes
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* planes[row][out] = or += the sums of `depth` products, wherever the table says, of rows of inputs
- * and a tile of outputs. */
+/* planes[row][out] = or += the sums of `depth` products of rows of inputs and a tile of outputs, at
+ * the offsets of the table. */
 static void R(winograd_products)(const conv_planes *planes, real *to, R(conv_factors) f,
                                  const conv_term *term, int64_t rows, int64_t depth, int64_t outs,
                                  bool add) {
@@ -165,7 +167,8 @@ static void R(winograd_products)(const conv_planes *planes, real *to, R(conv_fac
         }
 }
 
-/* The sums across lines, in place: of n elements of `times` that lie `line` apart in each plane. */
+/* Transforms across lines, in place: `times` runs of n elements that lie `line` apart in each
+ * plane. */
 static bool R(winograd_across)(conv_winograd of, real *planes, int64_t plane, int64_t n,
                                int64_t times, int64_t line) {
     R(winograd_lines) s = {planes, planes, 4 * plane, 8 * plane, 4 * plane, n, times, line, line};
@@ -174,7 +177,7 @@ static bool R(winograd_across)(conv_winograd of, real *planes, int64_t plane, in
     return finite;
 }
 
-/* The sums along lines of squares: of their planes to places of outputs, line by line, or back. */
+/* Transforms along lines of squares: from planes to places of outputs, line by line, or back. */
 static bool R(winograd_places)(conv_winograd of, const conv_plan *p, const conv_chunk *t,
                                real *planes, int64_t plane, real *places, int64_t outs) {
     int64_t high = p->axis[1].step / 2, wide = p->axis[2].step / 2, each = t->cols;
@@ -196,8 +199,8 @@ static bool R(winograd_places)(conv_winograd of, const conv_plan *p, const conv_
     return finite;
 }
 
-/* planes[channel][out] of the weights of a tile of outputs, which are packed at `from` in the order
- * of the terms. */
+/* Transforms the weights of a tile, packed at `from` in the order of the terms, to
+ * planes[channel][out]. */
 static void R(winograd_weights)(const conv_correlation *s, real *to, const real *from) {
     const conv_plan *p = &s->plan;
     int64_t line = CONV_TAPS * s->height, next = s->height, plane = s->planes.others;
@@ -215,7 +218,7 @@ static void R(winograd_weights)(const conv_correlation *s, real *to, const real 
     }
 }
 
-/* The part of the outputs that a chunk has in its squares. */
+/* The outputs of a chunk of squares that exist. */
 static conv_chunk R(winograd_given)(const conv_plan *p, const conv_planes *planes, conv_chunk t) {
     t.i1 *= p->axis[1].step;
     t.i2 *= p->axis[2].step;
@@ -224,8 +227,8 @@ static conv_chunk R(winograd_given)(const conv_plan *p, const conv_planes *plane
     return t;
 }
 
-/* The outputs of a chunk and a tile of its sums of inputs with those of weights, one of `others` a
- * plane; whether all are finite. */
+/* Computes the outputs of a chunk and a tile from transformed inputs and weights, the latter
+ * `others` apart in planes. True if all outputs are finite. */
 static bool R(winograd_outputs)(const conv_correlation *s, const conv_chunk *t, int64_t tile,
                                 const real *inputs, const real *w, real *scratch) {
     const conv_plan *p = &s->plan;
@@ -257,9 +260,10 @@ static bool R(winograd_outputs)(const conv_correlation *s, const conv_chunk *t, 
     return finite;
 }
 
-/* ---- gradients of weights -------------------------------------------------------------------- */
+/* ---- backward weights ------------------------------------------------------------------------ */
 
-/* The upstream gradients of a chunk's squares from output o on, by places; 0 where none are. */
+/* Packs the upstream gradients of a chunk's squares from output o on, by places; 0 beyond the
+ * outputs. */
 static void R(winograd_pack)(const conv_weight_gradient *s, const conv_chunk *t, int64_t o, real *to) {
     const conv_plan *p = &s->plan;
     const conv_chunk given = R(winograd_given)(p, &s->planes, *t);
@@ -276,7 +280,7 @@ static void R(winograd_pack)(const conv_weight_gradient *s, const conv_chunk *t,
         }
 }
 
-/* The part that a run of chunks adds to the products of some tiles: planes[channel][out]. */
+/* The partial products planes[channel][out] of a run of chunks for some tiles. */
 static void R(winograd_run)(const conv_weight_gradient *s, int64_t run, int64_t group, int64_t first,
                             real *scratch) {
     const conv_plan *p = &s->plan;
@@ -303,7 +307,7 @@ static void R(winograd_run)(const conv_weight_gradient *s, int64_t run, int64_t 
     }
 }
 
-/* The weights' gradients of a tile, of the sum of its parts in order; whether all are finite. */
+/* The weight gradient of a tile from its partial sums, added in order. True if all are finite. */
 static MG_NOINLINE bool R(winograd_gather)(const conv_weight_gradient *s, int64_t item) {
     enum { NR = R(CONV_NR), TAPS = CONV_TAPS };
     const conv_plan *p = &s->plan;

@@ -1,5 +1,8 @@
-/* distance.inc.c: distances from points x to a run of points y, of one float width. y lies transposed: a
- * row for each coordinate, `row` elements apart, which can be read up to a whole vector. */
+/* distance.inc.c: distances from points x to a run of points y, of one float width.
+ *
+ * The points y are transposed: a row for each coordinate, `row` elements apart. Rows can be read up
+ * to a full vector.
+ */
 #include "simd/real.h"
 
 /* out[i, j] = |x_i - y_j|^2, for n points x and `run` points y; rows of out are `out_row` apart. */
@@ -22,7 +25,7 @@ static void R(distance_run)(void *to, int64_t out_row, const void *from, const v
         }
 }
 
-/* Marks the sums of k squares that may be wrong: sums that lost terms or overflowed, and sums of 0. */
+/* Tells whether sums of k squares may be wrong: whether one lost terms or overflowed, or is 0. */
 static int R(distance_far)(const void *squares, int64_t n, int64_t k) {
     const real *s = squares, low = REAL_C(2 * (double)k * (sizeof(real) == 4 ? FLT_MIN : DBL_MIN));
     const real most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
@@ -34,7 +37,7 @@ static int R(distance_far)(const void *squares, int64_t n, int64_t k) {
     return lost ? MG_DISTANCE_LOST : zero ? MG_DISTANCE_ZERO : 0;
 }
 
-/* Whether a coordinate is so small that squares of differences may vanish. */
+/* True if a coordinate is so small that squares of differences may vanish. */
 static bool R(distance_small)(const void *from, int64_t n) {
     const real *x = from, low = REAL_C(sizeof(real) == 4 ? 0x1p-50 : 0x1p-480);
     ireal small = 0;
@@ -42,8 +45,8 @@ static bool R(distance_small)(const void *from, int64_t n) {
     return small != 0;
 }
 
-/* dx_i = the sum over j of g_ij (x_i - y_j) / d_ij, and dy, which lies as y does, likewise but for its
- * sign. Neither a distance of 0 nor a g of 0 contributes. */
+/* dx_i = sum over j of g_ij (x_i - y_j) / d_ij. dy, which is transposed like y, gets the same with
+ * the sign changed. A distance of 0 or a g of 0 contributes nothing. */
 static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
                                 const void *distances, int64_t g_row, const void *from,
                                 const void *others, int64_t row, int64_t n, int64_t run,
@@ -70,7 +73,8 @@ static void R(distance_run_vjp)(void *to, void *others_to, const void *upstream,
             vec own = v_set1(x[p]), sum = none;
             for (int64_t j = 0; j < run; j += LANES) {
                 vec w = v_load(partial + j), part = w * (own - v_load(at + j));
-                if (MG_UNLIKELY(far)) { /* divided first; of an infinite distance nothing is known */
+                /* divides first; with an infinite distance the result is NaN */
+                if (MG_UNLIKELY(far)) {
                     int64_t some = mg_min(LANES, run - j);
                     vec length = R(reduce_load)(d + j, some);
                     w = R(reduce_load)(g + j, some);

@@ -1,4 +1,4 @@
-/* elementwise.c: the table of elementwise operations and the calls that run them. */
+/* elementwise.c: the table of elementwise operations and the functions that run them. */
 #include "kernels/iterate/nditer.h"
 #include "vmath/vmath.h"
 #include "vmath/erfcx.h"
@@ -45,8 +45,8 @@ typedef struct elementwise_row {
     const char *name;
     int arity;
     bool tells;          /* the result is a bool whatever the operands are */
-    mg_kernel kernel[2]; /* of floats and doubles. NULL where it is not offered */
-    mg_kernel vjp[2][2]; /* by input too; NULL where there is only a formula, or nothing */
+    mg_kernel kernel[2]; /* for floats and doubles; NULL if there is none */
+    mg_kernel vjp[2][2]; /* by input; NULL if there is only a formula, or no derivative */
 } elementwise_row;
 
 static const elementwise_row float_rows[OP_COUNT] = {
@@ -98,8 +98,9 @@ static mg_kernel elementwise_kernel(int op, int dtype) {
                               : float_rows[op].kernel[dtype - MG_FLOAT32];
 }
 
-/* The dtype an operation on `dtype` is computed in: bools as integers where they have no kernel of
- * their own, integers as floats. A bool has no negative and no difference: `not`, or 0 - x? */
+/* The dtype in which an operation on `dtype` is computed. Bools without a kernel of their own
+ * become integers, and integers become floats. Negation and difference of bools are refused, as
+ * they are ambiguous (`not`, or 0 - x). */
 MG_INLINE int elementwise_dtype(int op, int dtype, bool weak) {
     if (op == OP_scale || (dtype == MG_BOOL && (op == OP_neg || op == OP_sub))) return dtype;
     if (dtype == MG_BOOL && !bool_kernels[op]) dtype = MG_INT64;
@@ -116,8 +117,9 @@ int mg_op_has_vjp(int op) {
 
 /* ---- promotion ---- */
 
-/* The dtype operands meet in. A weak one only raises the kind (bool, integer, float), and with an
- * integer array a weak float gives float32. Weak ones alone stay weak, in full precision. */
+/* The dtype that operands are promoted to. A Python scalar only raises the kind (bool, integer,
+ * float). A Python float with an integer array gives float32. Python scalars alone keep full
+ * precision. */
 int mg_promote(int count, mg_array *const *arrays) {
     int highest = MG_BOOL, strong = -1;
     for (int i = 0; i < count; i++) {
@@ -129,7 +131,7 @@ int mg_promote(int count, mg_array *const *arrays) {
     return mg_is_float(strong) ? strong : MG_FLOAT32;
 }
 
-/* A plain number as floats of that dtype, rounded once. */
+/* A Python scalar as a float of that dtype, rounded once. */
 static mg_array *elementwise_number(const mg_array *a, int dtype) {
     mg_array *out = mg_new(dtype, 0, NULL);
     if (!out) return NULL;
@@ -139,15 +141,15 @@ static mg_array *elementwise_number(const mg_array *a, int dtype) {
     return out;
 }
 
-/* `a` in that dtype: itself retained, or a cast copy. */
+/* `a` in that dtype: retained, or a cast copy. */
 mg_array *mg_as(mg_array *a, int dtype) {
     if (a->dtype == dtype) return mg_retain(a);
     bool number = a->weak && !a->ndim && a->dtype != MG_FLOAT32 && mg_is_float(dtype);
     return number ? elementwise_number(a, dtype) : mg_cast(a, dtype);
 }
 
-/* The same for a call that `a` outlasts: itself where it has the dtype, and no reference counted, which
- * is an atomic step. Dropped after use. */
+/* The same for a call during which `a` stays alive. If it has the dtype it is returned without
+ * counting a reference, which would be an atomic step. Release it by elementwise_drop. */
 MG_INLINE mg_array *elementwise_operand(mg_array *a, int dtype) {
     return a->dtype == dtype ? a : mg_as(a, dtype);
 }
@@ -175,7 +177,8 @@ mg_array *mg_unary(int op, mg_array *x) {
     return out;
 }
 
-/* Integers have no such results: of a negative power, or of a division by zero. 0 or an error code. */
+/* Checks for integer results that do not exist: negative powers and divisions by zero. 0 or an
+ * error code. */
 static int elementwise_check_integers(int op, mg_array *b) {
     bool power = op == OP_pow;
     bool divides = op == OP_floor_divide || op == OP_remainder || op == OP_fmod;
@@ -188,19 +191,19 @@ static int elementwise_check_integers(int op, mg_array *b) {
     return found == 0 ? mg_fail_code(MG_EZERO, 0, 0) : MG_OK;
 }
 
-/* The value of a plain number, else NaN. */
+/* The value of a Python scalar, else NaN. */
 MG_INLINE double pow_number(const mg_array *exponent) {
     return exponent->weak && !exponent->ndim ? mg_item_float(exponent) : __builtin_nan("");
 }
 
-/* Powers by a plain number that have a cheaper exact form. */
+/* Powers by a Python scalar that have a cheaper exact form. */
 static int pow_shortcut(const mg_array *exponent) {
     double n = pow_number(exponent);
     return n == 2 ? OP_square : n == -1 ? OP_reciprocal : -1;
 }
 
-/* Powers by a plain number that have kernels of their own: for the power, and for the gradient of the
- * base where no power was saved. */
+/* Powers by a Python scalar that have kernels of their own: for the power, and for the gradient of
+ * the base if no power was saved. */
 typedef struct {
     double exponent;
     mg_kernel kernel[2], vjp[2];
@@ -261,9 +264,9 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
     return out;
 }
 
-/* Runs `results` VJP kernels on g and the saved arrays, in one pass over them; a place that was not
- * saved is never read and shows g. Where `over` says so the first result is written over g, and is g
- * itself. 0 or an error code. */
+/* Runs `results` VJP kernels on g and the saved arrays, in one pass over memory. An array that was
+ * not saved is never read, and g stands in its place. With `over` the first result is written over
+ * g, and is g itself. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
                            bool over, mg_saved *saved, int count) {
     mg_array *operands[4] = {g};
@@ -304,10 +307,10 @@ static mg_array *elementwise_unary_vjp(int op, mg_array *g, bool over, mg_saved 
     mg_saved kept = {.arrays = {x, y}, .time = saved->time};
     if (!mg_op_has_vjp(op) || float_rows[op].arity != 1) return mg_fail(MG_EARG, op, 0);
     if (!mg_is_float(g->dtype)) return mg_fail(MG_EDTYPE, g->dtype, 0);
-    if (x && y && y->buffer->written > saved->time) { /* what was overwritten can be made again */
+    if (x && y && y->buffer->written > saved->time) { /* an overwritten result can be recomputed */
         kept.arrays[1] = again = mg_unary(op, x);
         if (!again) return NULL;
-        again->buffer->written = saved->time; /* it is what was saved */
+        again->buffer->written = saved->time; /* counts as the saved array */
     }
     const mg_kernel *vjp = &float_rows[op].vjp[0][g->dtype - MG_FLOAT32];
     int failed = elementwise_vjp(&out, 1, vjp, g, over, &kept, 2);
@@ -333,7 +336,8 @@ static mg_arrays *elementwise_binary_vjp(int op, int wanted, mg_array *g, bool o
         made[0] = elementwise_unary_vjp(OP_square, g, over, &base);
         if (!made[0]) return NULL;
     } else if (count) {
-        if (a && b && y && y->buffer->written > saved->time) { /* made again, as that of one operand */
+        /* recomputed, as in elementwise_unary_vjp */
+        if (a && b && y && y->buffer->written > saved->time) {
             kept.arrays[2] = again = mg_binary(op, a, b);
             if (!again) return NULL;
             again->buffer->written = saved->time;
@@ -359,7 +363,7 @@ mg_arrays *mg_binary_vjp_over(int op, int wanted, mg_array *g, mg_saved *saved) 
     return elementwise_binary_vjp(op, wanted, g, true, saved);
 }
 
-/* ---- clamp, mixed, where, accumulate ---- */
+/* ---- clamp, fused, where, accumulate ---- */
 
 static void clamp_i64(void *out, const void *const *in, int64_t n) {
     const int64_t *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
@@ -389,7 +393,7 @@ mg_array *mg_clamp(mg_array *x, mg_array *low, mg_array *high) {
     return out;
 }
 
-/* Arrays of one dtype and shape, and numbers. */
+/* Fused operations on arrays of one dtype and shape, and numbers. */
 mg_array *mg_fused(int kind, int count, mg_array **given, int numbers, const double *values) {
     static const mg_kernel kernels[][2] = {
 #define MIXED(kind, name) [kind] = {name##_f32, name##_f64}
@@ -481,7 +485,7 @@ int mg_accumulate(mg_array *dst, mg_array *src) {
 
 /* ---- means ---- */
 
-/* The gradient of a mean at every element that was reduced: a view. */
+/* The gradient of a mean at every element that was reduced, as a view. */
 mg_array *mg_repeat_mean(mg_array *a, int ndim, const int64_t *shape, int naxes,
                          const int32_t *axes) {
     double elements = 1;

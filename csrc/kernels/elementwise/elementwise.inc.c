@@ -1,7 +1,8 @@
 /* elementwise.inc.c: the loops of elementwise.def for one float width.
  *
- * A row becomes small inline functions; a loop takes one as a constant argument and is inlined, so the
- * compiler vectorises it for that operation and a profiler can name it. */
+ * Each row becomes small inline functions. A loop takes one as a constant argument and is inlined.
+ * The compiler thus vectorises each operation, and a profiler can name it.
+ */
 #include "simd/real.h"
 
 #define ONE REAL_C(1)
@@ -30,16 +31,16 @@
 #define r_softsign R(r_softsign)
 #define r_softsign_by R(r_softsign_by)
 
-/* ---- pieces of rows ---- */
+/* ---- parts of rows ----- */
 
 MG_INLINE bool r_isinf(real x) { return v_abs(x) == (real)V_INF_F32; }
 MG_INLINE real r_sign(real x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
-/* NaN in either operand is the result. */
+/* The result is NaN if either operand is. */
 MG_INLINE real r_maximum(real a, real b) { return a > b || a != a ? a : b; }
 MG_INLINE real r_minimum(real a, real b) { return a < b || a != a ? a : b; }
-/* A tie is shared; a NaN takes all. */
+/* Ties are shared equally. A NaN takes all. */
 MG_INLINE real r_maximum_by(real a, real b) {
-    real by_value = a > b ? 1 : a < b ? 0 : HALF; /* HALF also when one is NaN */
+    real by_value = a > b ? 1 : a < b ? 0 : HALF; /* HALF also if one is NaN */
     real by_nan = b != b ? by_value : 1;
     return a != a ? by_nan : b != b ? 0 : by_value;
 }
@@ -55,7 +56,7 @@ MG_INLINE real r_softsign_by(real x) {
 }
 MG_INLINE real r_hard_gate(real x) { return (r_bounded(x, -3, 3) + 3) / 6; }
 
-/* sqrt(1 + y^2), which is |y| long before its square leaves the range, and never less */
+/* sqrt(1 + y^2), never less than |y|, and equal to |y| long before y^2 overflows */
 MG_INLINE real r_root_above(real y) {
     real a = v_abs(y), z = a < REAL_C(0x1p40) ? a : REAL_C(0x1p40);
     real root = v_sqrt(fma_real(z, z, ONE));
@@ -87,9 +88,10 @@ MG_INLINE void R(unary_loop)(void *out, const void *const *in, int64_t n, R(unar
     for (int64_t i = 0; i < n; i++) o[i] = f(x[i]);
 }
 
-/* out = g * partial; in: g, x, y. An exactly zero upstream gradient is never multiplied with a pole. */
+/* out = g * partial; in: g, x, y. An upstream gradient of exactly zero is never multiplied by a
+ * pole. */
 MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(unary_partial) d) {
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_full_vectors(n, sizeof(real));
     MG_APART
@@ -100,10 +102,10 @@ MG_INLINE void R(unary_vjp_loop)(void *out, const void *const *in, int64_t n, R(
 }
 
 #if MG_HAS_OVER
-/* The same with sign times the inverse, or the inverse root, of what d gives. */
+/* The same with sign times the inverse, or the inverse root, of the value of d. */
 MG_INLINE void R(over_vjp_loop)(void *out, const void *const *in, int64_t n, vec (*d)(vec x, vec y),
                                 vec (*inverse)(vec), real sign) {
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict x = in[1], *restrict y = in[2];
     nditer_full_vectors(n, sizeof(real));
     for (int64_t i = 0; i < n; i += LANES) {
@@ -123,7 +125,7 @@ MG_INLINE void R(binary_loop)(void *out, const void *const *in, int64_t n, R(bin
 
 /* in: g, a, b, y */
 MG_INLINE void R(binary_vjp_loop)(void *out, const void *const *in, int64_t n, R(binary_partial) d) {
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     nditer_full_vectors(n, sizeof(real));
     MG_APART
@@ -145,7 +147,7 @@ static MG_NOINLINE void R(scale_loop)(real *o, const real *g, const real *restri
 MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_fn) d,
                                 real sign) {
     real partial[NDITER_CHUNK];
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict x = in[1];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
@@ -157,7 +159,7 @@ MG_INLINE void R(pair_vjp_loop)(void *out, const void *const *in, int64_t n, R(c
 /* in: g, a, b, y */
 MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R(chunk_partial) d) {
     real partial[NDITER_CHUNK];
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
@@ -168,7 +170,7 @@ MG_INLINE void R(pair_vjp_loop_2)(void *out, const void *const *in, int64_t n, R
 
 /* A chunk at a time, by a function that multiplies by the gradient itself. */
 MG_INLINE void R(chunk_vjp_loop)(void *out, const void *const *in, int64_t n, R(chunk_vjp) d) {
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2], *restrict y = in[3];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK)
         d(o + at, g + at, a + at, b + at, y + at, mg_min(NDITER_CHUNK, n - at));
@@ -192,7 +194,8 @@ MG_INLINE void R(compare_loop)(void *out, const void *const *in, int64_t n, R(co
 
 /* ---- long functions, and chunks of them ---- */
 
-/* A step is two vectors, which a compiler interleaves; n is a multiple of it, as in every kernel. */
+/* A step is two vectors, which compilers interleave. n is a multiple of the step, as in every
+ * kernel. */
 #define BLOCK (2 * LANES)
 MG_INLINE void R(long_loop)(real *restrict out, const real *restrict x, int64_t n, R(unary_fn) f) {
     for (int64_t at = 0; at < n; at += BLOCK)
@@ -222,9 +225,9 @@ LONG_UNARY(atanh)
 LONG_UNARY(sinc)
 LONG_BINARY(hypot)
 
-/* Floats that are computed as doubles, as the short polynomials would show where terms cancel, are so by
- * the functions of these, which need not be there twice. Error 0.500, both, over two million pairs,
- * normally distributed with deviations from 0.1 to 300. */
+/* Float functions that are computed in double, as short polynomials would show where terms cancel.
+ * They use the double versions, which need not exist twice. Error 0.500, both, over two million
+ * pairs, normally distributed with deviations from 0.1 to 300. */
 #if ELEMENTWISE_WIDTH == 32
 typedef void (*doubles_fn)(double *restrict out, const double *restrict a, const double *restrict b,
                            int64_t n);
@@ -257,7 +260,7 @@ AS_DOUBLES_BINARY(logaddexp)
 AS_DOUBLES_BINARY(logaddexp2)
 #undef AS_DOUBLES_BINARY
 
-/* Formulas that differ from place to place, one number at a time. */
+/* Functions whose formula depends on the argument, one number at a time. */
 #define SCALAR_UNARY(name)                                                                         \
     static void R(v_##name##_chunk)(real *restrict out, const real *restrict x, int64_t n) {       \
         for (int64_t i = 0; i < n; i++) out[i] = R(v_##name)(x[i]);                                \
@@ -279,9 +282,10 @@ static void R(v_nextafter_chunk)(real *restrict out, const real *restrict a, con
     for (int64_t i = 0; i < n; i++) out[i] = R(v_nextafter)(a[i], b[i]);
 }
 
-/* ---- what is made of a function of a chunk ---- */
+/* ---- built from functions of a chunk ---------- */
 
-/* a's share of e^a + e^b: one half of equal ones, infinities too, but nothing of nothing. */
+/* a's share of e^a + e^b. It is one half if both are equal, also for +inf, and 0 if both are
+ * -inf. */
 static void R(logaddexp_by_a_chunk)(real *restrict partial, const real *restrict a,
                                     const real *restrict b, const real *restrict y, int64_t n) {
     real more[NDITER_CHUNK];
@@ -315,7 +319,7 @@ static void R(v_xlog1py_chunk)(real *restrict out, const real *restrict a, const
     R(v_log1p_chunk)(out, b, n);
     R(times_log)(out, a, b, n);
 }
-/* At (0, 0) the function is 0 and so is its partial, not log 0. */
+/* At (0, 0) the function is 0, and so is its partial, although log 0 is infinite. */
 static void R(xlogy_by_a_chunk)(real *restrict partial, const real *restrict a,
                                 const real *restrict b, const real *restrict y, int64_t n) {
     (void)y;
@@ -359,9 +363,10 @@ static void R(v_entr_partial_chunk)(real *restrict out, const real *restrict x, 
     for (int64_t i = 0; i < n; i++) out[i] = -ONE - out[i];
 }
 
-/* b a^(b-1), its size from the square root h of the power: as h b h where |a| < 1/2 and h is of
- * a^(b-1), else as h / a b h, where to take 1 from b would cost digits. Factors near the ends of the
- * range are thus multiplied last. x^0 is constant; 0 * x^-1 must not be formed. */
+/* The partial b a^(b-1). Its magnitude is computed from the square root h of a power. If |a| < 1/2:
+ * h b h, with h^2 = |a|^(b-1). Else: h / |a| b h, with h^2 = |a|^b, as b - 1 would lose digits.
+ * Factors near the ends of the range are thus multiplied last. x^0 is constant, so 0 * x^-1 must
+ * not be formed. */
 static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *restrict a,
                                            const real *restrict b, const real *restrict y,
                                            int64_t n) {
@@ -381,20 +386,20 @@ static MG_NOINLINE void R(pow_by_any_base)(real *restrict partial, const real *r
         real h = root[i], rough = b[i] * partial[i];
         real exact = h / (size[i] < HALF ? 1 : size[i]) * b[i] * h;
         exact = ((rough == rough) & (exact == exact)) ? v_copysign(exact, rough) : rough;
-        /* b - 1, rounded, may be even where b is, or an integer where b is none. */
+        /* b - 1, rounded, may be even although b is, or an integer although b is none. */
         bool negative = (a[i] < 0) & (size[i] < (real)V_INF_F32) & (v_abs(b[i]) < (real)V_INF_F32);
         real sign = R(v_signbit)(y[i]) ? b[i] : -b[i];
         exact = negative ? y[i] == y[i] ? v_copysign(exact, sign) : y[i] : exact;
         partial[i] = b[i] == 0 ? 0 : exact;
     }
 }
-/* b y / a, and at 0 what a^(b-1) is there for b > 0, */
+/* b y / a; at a = 0 the value of a^(b-1), for b > 0. */
 MG_INLINE real R(pow_by_base)(real a, real b, real y) {
     real at_zero = b > 1 ? 0 : b < 1 ? (real)V_INF_F32 : 1;
     return b == 0 ? 0 : y == 0 ? at_zero : b * y / a;
 }
-/* but (the first bit is set) where b y is not finite, or y is not normal, and so lacks digits, other
- * than 0 by 0. */
+/* The first bit is set where that formula fails: b y is not finite, or y is not normal and so lacks
+ * digits. A power of 0 that is 0 is no failure. */
 MG_INLINE R(one_bits) R(pow_outside)(real a, real b, real y) {
     const R(one_bits) first = R(v_bits)(BY_WIDTH(0x1p-126, 0x1p-1022));
     const R(one_bits) last = R(v_bits)((real)V_INF_F32) - 1;
@@ -423,7 +428,7 @@ static MG_NOINLINE void R(pow_by_base_unit)(real *out, const real *g, const real
     MG_APART
     for (int i = 0; i < UNIT; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
 }
-/* Where the power is 0 its logarithm's pole does not count; at 0^0 the one-sided derivative is 0. */
+/* A power of 0 hides the pole of its logarithm. At 0^0 the one-sided derivative is 0. */
 static MG_NOINLINE void R(pow_by_exponent_unit)(real *out, const real *g, const real *restrict a,
                                                 const real *restrict b, const real *restrict y,
                                                 const real *restrict log) {
@@ -436,8 +441,8 @@ static MG_NOINLINE void R(pow_by_exponent_unit)(real *out, const real *g, const 
     MG_APART
     for (int i = 0; i < 4 * LANES; i++) out[i] = g[i] == 0 ? 0 : g[i] * partial[i];
 }
-/* Both have a shorter way for nearly all units. Nothing is written before it is known to be right: out
- * may be g. */
+/* Both have a faster way for nearly all units. Nothing is written before it is known to be right,
+ * as out may be g. */
 static MG_NOINLINE void R(pow_by_base_chunk)(real *out, const real *g, const real *restrict a,
                                              const real *restrict b, const real *restrict y,
                                              int64_t n) {
@@ -466,7 +471,7 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
     real log[NDITER_CHUNK];
     R(v_log_chunk)(log, a, n);
     for (int64_t at = 0; at < n; at += 4 * LANES) {
-        bool right = MG_HAS_WIDE; /* no logarithm is infinite, or NaN */
+        bool right = MG_HAS_WIDE; /* no logarithm is infinite or NaN */
 #if MG_HAS_WIDE
         R(wide) made[4 / WIDE_VECTORS];
         MG_UNROLL
@@ -507,7 +512,8 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
     static void R(name##_vjp)(ROW_ARGUMENTS) {                                                     \
         R(over_vjp_loop)(out, in, n, R(name##_d), inverse, sign);                                  \
     }
-#if MG_HAS_OVER && ELEMENTWISE_WIDTH == 64 /* floats are divided as fast, whatever a neighbour does */
+/* floats are divided as fast, whatever other work there is */
+#if MG_HAS_OVER && ELEMENTWISE_WIDTH == 64
 #define UNARY_OVER(name, forward, d)                                                               \
     UNARY_FORWARD_CHUNK(name, forward)                                                             \
     OVER_VJP(name, d, R(v_over), ONE)
@@ -564,10 +570,10 @@ static void R(pow_by_exponent_chunk)(real *out, const real *g, const real *restr
     MG_INLINE bool R(name##_f)(real a, real b) { return expression; }                              \
     static void R(name##_kernel)(ROW_ARGUMENTS) { R(compare_loop)(out, in, n, R(name##_f)); }
 #include "elementwise.def"
-/* The partial by the base where the power was not saved, and is made again by this function; in: g, a, b */
+/* The partial by the base if the power was not saved: `make` recomputes it; in: g, a, b */
 MG_INLINE void R(pow_vjp_alone_loop)(ROW_ARGUMENTS, R(chunk_pair) make) {
     real power[NDITER_CHUNK];
-    real *o = out; /* perhaps g itself */
+    real *o = out; /* may be g itself */
     const real *g = in[0], *restrict a = in[1], *restrict b = in[2];
     for (int64_t at = 0; at < n; at += NDITER_CHUNK) {
         int64_t m = mg_min(NDITER_CHUNK, n - at);
@@ -578,12 +584,13 @@ MG_INLINE void R(pow_vjp_alone_loop)(ROW_ARGUMENTS, R(chunk_pair) make) {
 static void R(pow_vjp_alone)(ROW_ARGUMENTS) { R(pow_vjp_alone_loop)(out, in, n, R(v_pow_chunk)); }
 
 #if MG_HAS_FMA
-/* Powers by plain numbers: as exact as those above, which takes such instructions. In x^2 x what rounding
- * x^2 left out is added. Roots differ from powers at -0 and -inf alone. */
+/* Powers by Python scalars, as exact as pow, which needs fused multiply-adds. In x^2 x, the
+ * rounding error of x^2 is added. Roots differ from powers only at -0 and -inf. */
 MG_INLINE real R(cube)(real x) {
     real square = x * x, rest = -R(v_residual)(x, x, square), plain = square * x;
     real better = R(fma)(square, x, rest * x);
-    return v_copysign(v_abs(plain) < (real)V_INF_F32 ? better : plain, x); /* that of 0 may be lost */
+    /* the sign of 0 may be lost */
+    return v_copysign(v_abs(plain) < (real)V_INF_F32 ? better : plain, x);
 }
 static void R(cube_kernel)(ROW_ARGUMENTS) { R(unary_loop)(out, in, n, R(cube)); }
 MG_INLINE real R(cube_partial)(real x, real y) {
@@ -619,8 +626,8 @@ POWER(less_half_power)
 #undef POWER
 #endif
 
-/* in: x, low, high; the bounds are met in this order, so that of crossed ones the upper counts. In
- * one loop the compiler would read `high` only where it counts, and give up on vectors. */
+/* in: x, low, high. The bounds are applied in this order, so if they cross, the upper bound counts.
+ * In one loop the compiler would read `high` only conditionally, and not vectorise. */
 static void R(clamp)(ROW_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
@@ -631,17 +638,18 @@ static void R(clamp)(ROW_ARGUMENTS) {
     for (int64_t i = 0; i < n; i++) o[i] = r_minimum(o[i], high[i]);
 }
 
-/* ---- arrays and numbers ---- */
+/* ---- fused operations ------ */
 
-/* The loops of mg_fused; numbers come as arrays of equal elements. A name says what lies in `in`. */
+/* The loops of mg_fused. Numbers come as arrays of equal elements. Each comment lists the operands
+ * in `in`. */
 #define MIXED_ARGUMENTS void *out, const void *const *in, int64_t n
 
 MG_INLINE real R(mixed_product)(real a, real b) { return a == 0 ? 0 : a * b; }
 MG_INLINE bool R(is_between)(real x, real low, real high) { return (x >= low) & (x <= high); }
 MG_INLINE bool R(is_beyond)(real x, real low, real high) { return (x <= low) | (x >= high); }
 
-/* x, low, high, value, shift: the value from low to high, and beyond x, nearer to 0 by the shift; so
- * soft shrink, hard shrink and threshold. */
+/* x, low, high, value, shift: the value for x from low to high. Beyond, x is moved towards 0 by the
+ * shift. That gives soft shrink, hard shrink and threshold. */
 static void R(shrink)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict low = in[1], *restrict high = in[2];
@@ -653,7 +661,7 @@ static void R(shrink)(MIXED_ARGUMENTS) {
         o[i] = R(is_between)(x[i], low[i], high[i]) ? flat : beyond;
     }
 }
-/* g, x, low, high; of which NaN is no part */
+/* g, x, low, high; NaN counts as beyond */
 static void R(shrink_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
@@ -664,7 +672,7 @@ static void R(shrink_vjp)(MIXED_ARGUMENTS) {
         o[i] = R(is_between)(x[i], low[i], high[i]) ? 0 : passed;
     }
 }
-/* g, x, low, high: of hardtanh, 0 on the bounds, too. */
+/* g, x, low, high: the derivative of hardtanh, 0 on the bounds too. */
 static void R(hardtanh_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
@@ -675,7 +683,7 @@ static void R(hardtanh_vjp)(MIXED_ARGUMENTS) {
         o[i] = R(is_beyond)(x[i], low[i], high[i]) ? 0 : passed;
     }
 }
-/* g, x, low, high: of the clamp, 1 on the bounds, and 0 at NaN. */
+/* g, x, low, high: the derivative of clamp, 1 on the bounds, and 0 at NaN. */
 static void R(clamp_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict low = in[2], *restrict high = in[3];
@@ -687,7 +695,7 @@ static void R(clamp_vjp)(MIXED_ARGUMENTS) {
     }
 }
 
-/* x, height, width, gain: height (e^(x / width) - 1) below 0, and above a line. */
+/* x, height, width, gain: height (e^(x / width) - 1) below 0, and gain x above. */
 static void R(elu)(MIXED_ARGUMENTS) {
     real part[NDITER_CHUNK], curve[NDITER_CHUNK];
     for (int64_t at = 0, m; at < n; at += m) {
@@ -707,7 +715,7 @@ static void R(elu)(MIXED_ARGUMENTS) {
         }
     }
 }
-/* g, x, height, width, gain: at 0 as below. */
+/* g, x, height, width, gain: the derivative at 0 is that below 0. */
 static void R(elu_vjp)(MIXED_ARGUMENTS) {
     real part[NDITER_CHUNK], curve[NDITER_CHUNK];
     for (int64_t at = 0, m; at < n; at += m) {
@@ -728,7 +736,8 @@ static void R(elu_vjp)(MIXED_ARGUMENTS) {
     }
 }
 
-/* x, t, bound, square, line; d = x - t: square d^2, and from the bound on line (|d| - bound / 2). */
+/* x, t, bound, square, line; with d = x - t: square d^2, or from the bound on line (|d| - bound /
+ * 2). */
 static void R(huber)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict x = in[0], *restrict t = in[1], *restrict bound = in[2];
@@ -754,8 +763,8 @@ static void R(huber_vjp)(MIXED_ARGUMENTS) {
     }
 }
 
-/* x, t: the cross entropy of a probability x with the share t of yes, each logarithm at least -100; NaN
- * for what is no probability. */
+/* x, t: the cross entropy of a probability x with target t. Each logarithm is at least -100. NaN if
+ * the target is no probability. */
 static void R(entropy)(MIXED_ARGUMENTS) {
     real rest[NDITER_CHUNK], yes[NDITER_CHUNK], no[NDITER_CHUNK];
     for (int64_t at = 0, m; at < n; at += m) {
@@ -775,7 +784,7 @@ static void R(entropy)(MIXED_ARGUMENTS) {
         }
     }
 }
-/* g, x, t: by x, with partials of logarithms of at most 1e12. */
+/* g, x, t: by x, where the partials of the logarithms are at most 1e12. */
 static void R(entropy_vjp)(MIXED_ARGUMENTS) {
     real *restrict o = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict t = in[2];

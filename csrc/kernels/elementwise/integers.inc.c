@@ -2,8 +2,8 @@
 
 MG_INLINE uint64_t u(int64_t x) { return (uint64_t)x; }
 
-/* Divisors of 0 and negative exponents have been refused, but another thread may write them meanwhile:
- * nothing below may then stop the process, or never end. */
+/* Divisors of 0 and negative exponents have been refused, but another thread may write them
+ * meanwhile. The code below must then neither trap nor loop forever. */
 
 /* Wraps around. */
 static uint64_t i_pow(int64_t base, uint64_t exponent) {
@@ -12,9 +12,9 @@ static uint64_t i_pow(int64_t base, uint64_t exponent) {
         if (exponent & 1) power *= square;
     return power;
 }
-/* Neither 0 nor -1, by which the least number has no quotient? */
+/* True unless b is 0 or -1; the least integer has no quotient by -1. */
 MG_INLINE bool i_divides(int64_t b) { return u(b) + 1 > 1; }
-/* Rounded down, as Python's; dividing by -1 wraps around. */
+/* Rounds down like Python; a division by -1 wraps around. */
 MG_INLINE int64_t i_floor_divide(int64_t a, int64_t b) {
     if (!i_divides(b)) return (int64_t)(u(a) * u(b));
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -25,7 +25,7 @@ MG_INLINE int64_t i_remainder(int64_t a, int64_t b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* The tests of floats (isnan and its kin), on integers. */
+/* The tests of floats (isnan and others), on integers. */
 #define r_isinf(x) ((void)(x), false)
 #define r_signbit(x) ((x) < 0)
 #define UNARY_INTEGER(name, TYPE, TO, expression)                                                  \

@@ -1,8 +1,10 @@
-/* non_temporal.inc.c: kernels that write past the caches, with non-temporal stores; a part of elementwise.c.
+/* non_temporal.inc.c: kernels that write with non-temporal stores, past the caches; a part of
+ * elementwise.c.
  *
- * There are some of functions that take about as long as memory does, where a vector is a line of the
- * cache. Each gives the bits of its kernel. A block of several vectors that has numbers the loop is not
- * made for is left to that kernel. */
+ * They exist for functions that take about as long as memory does, if a vector is a cache line.
+ * Each gives the bits of its usual kernel. A block of several vectors with numbers that the loop
+ * cannot handle is left to the usual kernel.
+ */
 
 #define HAS_NON_TEMPORAL (MG_HAS_WIDE && MG_VECTOR_BYTES == 64)
 #if HAS_NON_TEMPORAL
@@ -23,7 +25,7 @@ static void exp_non_temporal(void *out, const void *const *in, int64_t n) {
     stream_map(out, in[0], n, w_exp_f32);
 }
 
-/* `near` says whether it is made for all of a block. */
+/* `near` reports whether its result is right for the whole block. */
 MG_INLINE void stream_near(float *restrict to, const float *restrict x, int64_t n,
                            wide_f32 (*near)(wide_f32, bool *), mg_kernel any) {
     nditer_full_vectors(n, sizeof(float));
@@ -58,8 +60,8 @@ static void gelu_non_temporal(void *out, const void *const *in, int64_t n) {
     stream_near(out, in[0], n, gelu_near, gelu_kernel_f32);
 }
 
-/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, its sign flipped by `turn`; times g where there
- * is one, and 0 where that is 0. */
+/* sin(|x| + shift pi/2) with the sign of x under the mask `odd`, flipped by `turn`. With g the
+ * result is multiplied by g, and is 0 where g is 0. */
 static MG_NOINLINE void stream_trig(float *restrict to, const float *restrict g,
                                     const float *restrict x, int64_t n, uint32_t shift, uint32_t odd,
                                     uint32_t turn, mg_kernel any) {
@@ -90,8 +92,8 @@ STREAM_TRIG(cos_vjp_non_temporal, in[0], in[1], 0, V_SIGN_F32, V_SIGN_F32, cos_v
 #undef STREAM_TRIG
 #endif
 
-/* The version of a kernel that writes past the caches, or NULL, for so many elements as may be written so.
- * The last three are shorter than memory takes, but for a Zen 4, whose vectors of 64 bytes are halves. */
+/* The version of a kernel with non-temporal stores for an array of `size` elements, or NULL. The
+ * last three are faster than memory, except on Zen 4, whose 64-byte vectors are done in halves. */
 static mg_kernel non_temporal_of(mg_kernel kernel, int64_t size) {
     if (size <= NDITER_BLOCK) return NULL;
 #if HAS_NON_TEMPORAL

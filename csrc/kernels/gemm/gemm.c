@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The register tile is GEMM_MR rows by GEMM_NV vectors: as many accumulators as the register file
- * holds beside GEMM_NV vectors of B and a broadcast element of A.
+/* The register tile is GEMM_MR rows by GEMM_NV vectors. It has as many accumulators as fit the
+ * registers beside GEMM_NV vectors of B and a broadcast element of A.
  *
  * In sizes.def:
  * GEMM_KC  depth of a block: the deeper, the less often C is read and written
@@ -17,11 +17,12 @@
  * GEMM_NC  columns of B packed at a time: a share of L3
  *
  * Here:
- * GEMM_MASKS  a load of the first n lanes costs what a load costs
- * GEMM_PACKS  packs, for more than one tile of rows, a B whose rows fall onto one set of L1: a tile
- *             reads but a line of each row, too seldom used again
- * GEMM_READS  rows of a packed A whose elements the multiply-adds broadcast from memory themselves,
- *          each vector anew: a load more and an instruction less */
+ * GEMM_MASKS  a masked load costs no more than a load
+ * GEMM_PACKS  packs a B whose rows fall into one set of L1, for more than one tile of rows: a tile
+ *             reads a single cache line of each row, which is evicted before the next tile reads it
+ * GEMM_READS  rows of a packed A that the multiply-adds broadcast from memory themselves, anew for
+ *             each vector: one more load and one instruction less
+ */
 #if MG_VECTOR_BYTES == 64
 enum { GEMM_MASKS = 1, GEMM_PACKS = 0, GEMM_READS = 4 };
 #elif defined(__aarch64__)
@@ -29,7 +30,7 @@ enum { GEMM_MASKS = 0, GEMM_PACKS = 0, GEMM_READS = 0 };
 #else /* 16 registers */
 enum { GEMM_MASKS = 0, GEMM_PACKS = 1, GEMM_READS = 0 };
 #endif
-/* Runs of full tiles have a kernel of their own, in whose instructions these name the width. */
+/* Runs of full tiles have a kernel of their own. These name the width in its instructions. */
 #define GEMM_RUNS (MG_VECTOR_BYTES == 32)
 #define GEMM_ONE_f32 "ss"
 #define GEMM_ALL_f32 "ps"
@@ -41,10 +42,10 @@ enum { GEMM_GROUP = 4 };           /* panels of B that one thread packs and uses
 
 MG_INLINE int64_t gemm_round_up(int64_t n, int64_t unit) { return mg_ceil_div(n, unit) * unit; }
 
-/* `rows` for each MB of L2, in whole tiles. Only this size follows the machine: the depths of
- * blocks decide how sums are rounded, and the bits must not depend on a cache. */
+/* `rows` for each MB of L2, in full tiles. Only this size depends on the machine. Depths of blocks
+ * decide how sums are rounded, and the bits must not depend on a cache. */
 static int64_t gemm_most_rows(int64_t rows) {
-    static _Atomic int64_t cache; /* the same whoever asks first */
+    static _Atomic int64_t cache; /* two threads may find it out at once, with the same result */
     int64_t bytes = atomic_load_explicit(&cache, memory_order_relaxed);
     if (bytes == 0) {
         bytes = mg_system_cache();

@@ -1,8 +1,8 @@
-/* gemm.inc.c: the loops around the micro-kernel (the macro-kernel among them) and the choice between them;
- * a template, read once for each float width. */
+/* gemm.inc.c: the loops around the micro-kernel (the macro-kernel among them) and the choice
+ * between them; a template for each float width. */
 #include "simd/real.h"
 
-/* A share of the output, computed by one call of a block function. */
+/* A product cut into blocks; one call of a block function computes one. */
 typedef struct {
     real *c;
     const real *plus, *a, *b;
@@ -11,35 +11,35 @@ typedef struct {
     int64_t rows, cols, across; /* height and width of a block; blocks in a row of blocks */
 } R(gemm_grid);
 
-/* Height of the next tile when `rows` are left: the last two share what remains. */
+/* Height of the next tile when `rows` are left. The last two tiles share what remains. */
 MG_INLINE int R(gemm_height)(int64_t rows) {
     return (int)(rows >= 2 * GEMM_MR ? GEMM_MR : rows > GEMM_MR ? (rows + 1) / 2 : rows);
 }
 
-/* B need not be packed: few rows or columns, or all of it stays in L2, or a block of all rows of A
- * does, so that B passes only once. */
+/* True if B need not be packed. There are few rows or columns, or all of B stays in L2. Or a block
+ * of all rows of A stays in L2, so that B passes only once. */
 MG_INLINE bool R(gemm_is_small)(const mg_gemm_shape *s) {
     return s->m <= 4 * GEMM_MR || s->n <= 3 * GEMM_NR ||
            s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT ||
            s->m * GEMM_KC_DIRECT * (int)sizeof(real) <= GEMM_DIRECT / 4;
 }
 
-/* All rows of B fall onto one set of L1, so that few rows of A make packing it pay. */
+/* True if all rows of B fall into one set of L1. Packing B then pays even for few rows of A. */
 MG_INLINE bool R(gemm_collides)(const mg_gemm_shape *s) {
     return GEMM_PACKS && s->b_col == 1 && s->k > 32 && s->b_row * (int)sizeof(real) % 4096 == 0;
 }
 
-/* B must be packed if enough rows of A share it: it lies across the vectors, or its rows fall onto
- * the same lines of L1, or its vectors lie across lines. */
+/* True if B must be packed, provided that enough rows of A share it. Its rows are not contiguous,
+ * or fall into the same sets of L1, or its vectors cross cache lines. */
 MG_INLINE bool R(gemm_lies_badly)(const mg_gemm_shape *s) {
     int64_t bytes = s->b_row * (int)sizeof(real);
     return s->b_col != 1 || (s->k > 128 && (bytes % 2048 == 0 || bytes % 64 != 0)) ||
            R(gemm_collides)(s);
 }
 
-/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. Where few rows of A
- * meet long rows of B, which are then not packed, so few that their pages stay in the first-level
- * TLB. It depends on the sizes alone, and the bits of C on it alone. */
+/* Depth of the blocks that k is cut into: as equal as multiples of 8 allow. With few rows of A and
+ * long rows of B, B is not packed. The depth is then limited so that the pages of B's rows stay in
+ * the first-level TLB. It depends on the sizes alone, so the bits of C do too. */
 MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     if (s->k <= GEMM_PAGES) return s->k;
     bool few = s->m <= 4 * GEMM_MR && s->n * (int)sizeof(real) > 2048;
@@ -47,27 +47,30 @@ MG_INLINE int64_t R(gemm_depth)(const mg_gemm_shape *s) {
     return mg_min(s->k, gemm_round_up(mg_ceil_div(s->k, mg_ceil_div(s->k, most)), 8));
 }
 
-/* Few steps and a large C, whose traffic is what takes the time: tiles go along its rows. */
+/* True for few steps and a large C, whose traffic takes the time. Tiles then go along the rows of
+ * C. */
 MG_INLINE bool R(gemm_is_shallow)(const mg_gemm_shape *s) {
     return s->k <= 128 && s->m * s->n * (int)sizeof(real) > GEMM_DIRECT;
 }
 
-/* Rows of B take a page and more, and enough of C's share them: B is packed nevertheless. */
+/* True if B is packed nevertheless: its rows take a page or more, and enough rows of C share
+ * them. */
 MG_INLINE bool R(gemm_goes_along)(const mg_gemm_shape *s) {
     return R(gemm_is_shallow)(s) && mg_min(s->m, s->n) * (int)sizeof(real) >= 4096;
 }
 
 /* ---- without packing ------------------------------------------------------------------------- */
 
-/* A panel of B that is read where it lies takes more than half of the ways of the sets of L1 that
- * its rows fall onto. */
+/* True if an unpacked panel of B fills more than half of the ways of the L1 sets that its rows fall
+ * into. */
 MG_INLINE bool R(gemm_crowds)(const mg_gemm_shape *s) {
     int64_t bytes = s->b_row * (int)sizeof(real);
     return GEMM_RUNS && s->k * mg_min(bytes & -bytes, 4096) > 4 * 4096;
 }
 
-/* A's rows fall onto the same lines of L1 or run across many cache lines. A tile's rows share such
- * lines: L1 holds them if there are few, and for few panels of B a Zen 4 follows them in L2. */
+/* True if rows of A are copied, as they fall into the same sets of L1 or run across many cache
+ * lines. In the latter case the rows of a tile share lines, which L1 holds if they are few. For few
+ * panels of B, Zen 4 prefetches them from L2. */
 MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
     bool few = s->k <= 128 || (s->n <= 3 * GEMM_NR && mg_system_zen() == 4);
     bool in_lines = s->a_row == 1 && few;
@@ -76,9 +79,9 @@ MG_INLINE bool R(gemm_copies)(const mg_gemm_shape *s) {
                           : s->n > GEMM_NR && s->m > GEMM_MR / 2);
 }
 
-/* B must be packed, but one panel at a time into L1, just before its use, and A is read where it
- * lies: where no more rows of A share B than it has columns, and packing A would cost as much. An
- * operand from beyond L2 is better packed by the first tile that reads it. */
+/* True if B must be packed, but one panel at a time into L1, just before its use, while A is not
+ * packed. That pays if no more rows of A share B than B has columns, and packing A would cost as
+ * much. An operand from beyond L2 is better packed by the first tile that reads it. */
 static MG_NOINLINE bool R(gemm_panels)(const mg_gemm_shape *s) {
     bool beside = s->n <= 2 * s->m && s->n * s->k * (int)sizeof(real) <= GEMM_DIRECT;
     return s->m > 4 * GEMM_MR && s->m <= s->n && s->n > 3 * GEMM_NR && s->a_col == 1 &&
@@ -87,9 +90,9 @@ static MG_NOINLINE bool R(gemm_panels)(const mg_gemm_shape *s) {
            !R(gemm_copies)(s) && !R(gemm_is_shallow)(s);
 }
 
-/* Reads B where it lies if the vectors of its rows can be loaded directly and that pays, else from
- * a copy of one panel at a time; and A where it lies or, where it does not lie well, from a copy
- * of a tile's rows, which serves all of B. */
+/* Reads B in place if the vectors of its rows can be loaded directly and that pays. Else one panel
+ * of B at a time is copied. A is read in place too, or, if its layout is bad, from a copy of a
+ * tile's rows, which serves all of B. */
 static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const real *a,
                            const real *b, const mg_gemm_shape *s, int64_t m, int64_t n) {
     enum { ROW = GEMM_KC_DIRECT + 64 / sizeof(real) };
@@ -124,7 +127,8 @@ static void R(gemm_direct)(real *c, const real *plus, int64_t plus_row, const re
                 }
                 int64_t x = j;
 #if GEMM_RUNS
-                /* For few steps it is no faster, and slower where A and B lie and B crowds L1. */
+                /* A run is not faster for few steps. It is slower if A and B are read in place and
+                 * B crowds L1. */
                 int64_t run = 0;
                 if (rows == GEMM_MR && a_col == 1 && (along || end - j == GEMM_NR) &&
                     depth >= 48 && (from_b == panel || copies || !R(gemm_crowds)(s)))
@@ -179,9 +183,10 @@ typedef struct {
     const mg_gemm_shape *shape;
     real *c, *packed_a, *packed_b;
     const real *plus, *a, *b;
-    int64_t plus_row, rows, cols, depth, group; /* group: panels of B that a block does */
-    bool packs_b, reads_b; /* packs the panels of B; reads them where they lie */
-    bool keeps_b; /* packs each group to its own place: for more rows of A, or beside threads */
+    int64_t plus_row, rows, cols, depth, group; /* group: panels of B that one block does */
+    bool packs_b, reads_b; /* packs_b: packs the panels of B; reads_b: reads B in place */
+    /* packs each group to a place of its own: for more rows of A, or for several threads */
+    bool keeps_b;
     bool along;   /* tiles go along rows of C */
 } R(gemm_packing);
 
@@ -193,7 +198,8 @@ static void R(gemm_pack_block)(void *context, int64_t block) {
                    s->a_row, s->a_col, (int)mg_min(GEMM_MR, t->rows - i), t->depth);
 }
 
-/* Tile (i, j) of C from one of B at b, which goes on by b_row, and is packed at `kept` if not NULL. */
+/* Tile (i, j) of C from a tile of B at b with row stride b_row. B is packed to `kept` unless that
+ * is NULL. */
 static MG_NOINLINE void R(gemm_macro_tile)(const R(gemm_packing) *t, int64_t i, int64_t j,
                                             const real *b, int64_t b_row, real *kept,
                                             const real *ahead, int64_t ahead_row, int64_t share) {
@@ -210,7 +216,7 @@ static MG_NOINLINE void R(gemm_macro_tile)(const R(gemm_packing) *t, int64_t i, 
 }
 
 #if GEMM_RUNS
-/* Compute `tiles` tiles from (i, j) on, with the panel of B at b, where all of them are packed. */
+/* Computes `tiles` tiles from (i, j) on with the panel of B at b, where all panels are packed. */
 static void R(gemm_macro_run)(const R(gemm_packing) *t, int64_t i, int64_t j, const real *b,
                                const real *ahead, int64_t ahead_row, int64_t share, int64_t tiles) {
     const mg_gemm_shape *s = t->shape;
@@ -236,9 +242,10 @@ static void R(gemm_macro_run)(const R(gemm_packing) *t, int64_t i, int64_t j, co
 }
 #endif
 
-/* A group of panels of B, packed or where they lie: each serves all those of A, which pass from
- * L2, while the next panel of B is fetched. Or, along rows of C, each panel of A serves all those
- * of the group. Panels that lie along memory are packed by the first tile that reads them. */
+/* The macro-kernel for a group of panels of B, packed or in place. Each panel of B serves all
+ * panels of A, which stream from L2, while the next panel of B is prefetched. With tiles along rows
+ * of C, each panel of A serves all panels of the group instead. Panels of B with contiguous rows
+ * are packed by the first tile that reads them. */
 static MG_NOINLINE void R(gemm_macro_kernel)(void *context, int64_t block) {
     const R(gemm_packing) *t = context;
     const mg_gemm_shape *s = t->shape;
@@ -247,10 +254,12 @@ static MG_NOINLINE void R(gemm_macro_kernel)(void *context, int64_t block) {
     real *packed = t->packed_b + (t->keeps_b ? block * t->group * panel : 0);
     bool lies = t->reads_b && (GEMM_MASKS || (end - j) % GEMM_NR == 0), packs = t->packs_b && !lies;
     bool keeps = packs && s->b_col == 1;
-    int64_t whole = lies ? end : keeps ? j + (end - j) / GEMM_NR * GEMM_NR : j; /* read in place */
+    /* panels up to here are read in place */
+    int64_t whole = lies ? end : keeps ? j + (end - j) / GEMM_NR * GEMM_NR : j;
     int64_t tiles = mg_ceil_div(t->rows, GEMM_MR), across = mg_ceil_div(end - j, GEMM_NR);
     int64_t outer = t->along ? tiles : across, inner = t->along ? across : tiles;
-    bool fetches = !lies && !t->along && (keeps || t->keeps_b); /* or the place of the next panel */
+    /* or fetches the place of the next panel */
+    bool fetches = !lies && !t->along && (keeps || t->keeps_b);
     int64_t share = fetches ? mg_ceil_div(t->depth, tiles) : 0; /* rows of B for a tile */
     for (int64_t o = 0; o < outer; o++)
         for (int64_t q = 0; q < inner; q++) {
@@ -264,7 +273,7 @@ static MG_NOINLINE void R(gemm_macro_kernel)(void *context, int64_t block) {
             const real *ahead = follows ? t->b + next : own + panel;
             int64_t ahead_row = follows ? s->b_row : GEMM_NR;
 #if GEMM_RUNS
-            /* This tile and those that follow it, but for what is no full tile. */
+            /* This tile and the full tiles that follow it. */
             int64_t run = (t->along ? (end - j) / GEMM_NR : t->rows / GEMM_MR) - q;
             bool full = t->along ? down > 0 && (down + 1) * GEMM_MR <= t->rows : next <= end;
             if (run > 0 && full && !reads) {
@@ -280,8 +289,8 @@ static MG_NOINLINE void R(gemm_macro_kernel)(void *context, int64_t block) {
         }
 }
 
-/* Height of the blocks that m is cut into: as equal as tiles allow, and one if no whole tile is
- * left over. */
+/* Height of the blocks that m is cut into: as equal as tiles allow. There is one block if no full
+ * tile would be left over. */
 MG_INLINE int64_t R(gemm_rows)(int64_t m) {
     int64_t most = gemm_most_rows(R(GEMM_MC));
     if (m < most + GEMM_MR) return m;
@@ -295,7 +304,7 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
     bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
     bool along = R(gemm_goes_along)(s);
     bool reads_b = !GEMM_RUNS && !along && !R(gemm_lies_badly)(s) && R(gemm_is_small)(s);
-    /* Rows that are packed together make long runs, but at least four shares. */
+    /* Panels that are packed together make long runs, but there must be at least four shares. */
     int64_t most = along ? GEMM_ALONG : GEMM_GROUP;
     int64_t group = mg_max(1, mg_min(s->n / (4 * GEMM_NR), most));
     for (int64_t j = 0; j < s->n; j += GEMM_NC)
@@ -328,8 +337,9 @@ static void R(gemm_packed)(real *c, const real *plus, int64_t plus_row, const re
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* The product seen as row vector (x, x_step) times matrix (b_row, b_col) with n outputs. Where the
- * matrix lies neither way, it is taken as it would be in order: for a matrix times a column, as dots. */
+/* The product as row vector (x, x_step) times matrix (b_row, b_col) with n outputs. If neither rows
+ * nor columns are contiguous, the sums have the order of a contiguous matrix. `dots`: a matrix
+ * times a column vector, which sums by dot products. */
 typedef struct {
     real *y;
     const real *x, *b;
@@ -352,15 +362,16 @@ static void R(gemm_vector_block)(void *context, int64_t block) {
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* B crowds L1 where it lies, and is beyond what stays in L2 or shared by many rows of A. */
+/* True if an unpacked B crowds L1, and is larger than stays in L2 or shared by many rows of A. */
 MG_INLINE bool R(gemm_crowded)(const mg_gemm_shape *s) {
     bool beyond = s->n * s->k * (int)sizeof(real) > GEMM_DIRECT && !R(gemm_copies)(s);
     return R(gemm_crowds)(s) && (beyond || (s->n >= 128 && s->m >= 256 && s->m > s->n));
 }
 
-/* Packing pays where B is not small, lies badly or is crowded, for an A whose rows run across the
- * lines, and for few steps that make a large C. A packed product has threads within it, not
- * among those of a stack: so none too small. */
+/* True if packing pays: B is not small, has a bad layout or crowds L1. Packing also pays if the
+ * rows of A are not contiguous, and for few steps that make a large C. A packed product has threads
+ * within itself, instead of one for each product of a stack. Small products are therefore not
+ * packed. */
 MG_INLINE bool R(gemm_packs)(const mg_gemm_shape *s) {
     bool collides = R(gemm_collides)(s);
     return s->m > (collides ? GEMM_MR : 4 * GEMM_MR) && s->n > 3 * GEMM_NR &&
@@ -375,7 +386,7 @@ MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b
     R(gemm_vector) t = {c, a, b, s->a_col, s->b_row, s->b_col, s->n, s->k, s->n, false};
     if (s->n == 1 && s->m > 1)
         t = (R(gemm_vector)){c, b, a, s->b_row, s->a_col, s->a_row, s->m, s->k, s->m, true};
-    if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous one plays the matrix */
+    if (t.n == 1 && t.b_row != 1) /* a dot product: the contiguous operand plays the matrix */
         t = (R(gemm_vector)){c, t.b, t.x, t.b_row, t.x_step, 0, 1, s->k, 1, true};
     return t;
 }
@@ -383,7 +394,7 @@ MG_INLINE R(gemm_vector) R(gemm_vector_of)(real *c, const real *a, const real *b
 static void R(gemm_vector_product)(real *c, const real *a, const real *b, const mg_gemm_shape *s) {
     R(gemm_vector) t = R(gemm_vector_of)(c, a, b, s);
     bool threads = t.n * t.k >= MG_GEMM_THREAD_WORK / 8 && mg_get_num_threads() > 1;
-    /* Memory is the limit: the wider the blocks, the longer the pieces of rows that it is read in. */
+    /* Memory bandwidth is the limit: wider blocks read longer pieces of rows. */
     if (threads && t.b_col != 1) {
         t.cols = gemm_round_up(mg_ceil_div(t.n, 16), 64);
     } else if (threads) {
@@ -393,12 +404,13 @@ static void R(gemm_vector_product)(real *c, const real *a, const real *b, const 
     mg_parallel_if(threads, mg_ceil_div(t.n, t.cols), R(gemm_vector_block), &t);
 }
 
-/* A vector kernel takes it: one side is a vector. */
+/* True if one side is a vector, which has kernels of its own. */
 MG_INLINE bool R(gemm_is_vector)(const mg_gemm_shape *s) {
     return s->m == 1 || (s->n == 1 && s->c_row == 1);
 }
 
-/* One tile does it all, and so few elements of B that they are soon copied to where it reads them. */
+/* True if one tile does it all, and B is so small that it is quickly copied to where the tile reads
+ * it. */
 MG_INLINE bool R(gemm_is_tiny)(const mg_gemm_shape *s) {
     return s->m <= GEMM_MR && s->k <= GEMM_TINY && s->n <= GEMM_TINY && s->n <= GEMM_NR;
 }
@@ -418,7 +430,7 @@ static MG_NOINLINE void R(gemm_tiny)(real *c, const real *plus, int64_t plus_row
                      plus, plus_row);
 }
 
-/* One tile does it all, and reads B where it lies. */
+/* True if one tile does it all, and reads B in place. */
 MG_INLINE bool R(gemm_is_tile)(const mg_gemm_shape *s) {
     return s->m <= GEMM_MR && s->n <= GEMM_NR && s->k <= GEMM_PAGES && s->b_col == 1 &&
            (GEMM_MASKS || s->n % LANES == 0);
@@ -446,11 +458,13 @@ void R(mg_gemm)(real *c, const real *plus, int64_t plus_row, const real *a, cons
         R(gemm_tiny)(c, plus, plus_row, a, b, s);
     } else if (R(gemm_packs)(s)) {
         R(gemm_packed)(c, plus, plus_row, a, b, s, scratch);
-    } else if (s->m * s->n * s->k <= GEMM_SMALL) { /* planning, with its divisions, would show */
+    /* too small to pay for planning, with its divisions */
+    } else if (s->m * s->n * s->k <= GEMM_SMALL) {
         R(gemm_direct)(c, plus, plus_row, a, b, s, s->m, s->n);
     } else {
-        /* Cut the longer side, or that which tiles do not go along; the cuts fall between tiles.
-         * Rows of A that are copied should be copied once, and not again for each block. */
+        /* Cuts the longer side, or the side that tiles do not go along. The cuts fall between
+         * tiles. Rows of A that are copied should be copied once, instead of again for each
+         * block. */
         R(gemm_grid) g = {c, plus, a, b, s, plus_row, s->m, s->n, 1};
         bool threads = s->m * s->n * s->k >= MG_GEMM_THREAD_WORK && mg_get_num_threads() > 1;
         bool copies = R(gemm_copies)(s), along = R(gemm_is_shallow)(s) || (threads && copies);

@@ -7,21 +7,21 @@
 
 #include <string.h>
 
-/* A product of stacks of matrices. Batch axes run from the outermost to the innermost; the results
- * lie one after the other. */
+/* A product of stacks of matrices. Batch axes go from the outermost to the innermost. The results
+ * are contiguous. */
 typedef struct {
     mg_gemm_shape gemm;
     int axes;
     int64_t items; /* product of size */
     int64_t size[MG_MAX_NDIM], a_step[MG_MAX_NDIM], b_step[MG_MAX_NDIM];
-    bool one_b[MG_MAX_NDIM]; /* by its shape there is one B along the axis */
+    bool one_b[MG_MAX_NDIM]; /* by its shape B is broadcast along the axis */
     int dtype;
     char *c;
     const char *a, *b, *bias; /* bias: a row added to every row of every product, or NULL */
     int64_t items_per_block;
 } matmul_plan;
 
-/* One product of int64 or bool matrices. Sums wrap around; bool is "any of and". */
+/* One product of int64 or bool matrices. Sums wrap around; for bool it is "or" of "and". */
 static void matmul_int64(int64_t *c, const int64_t *a, const int64_t *b, const mg_gemm_shape *s) {
     for (int64_t i = 0; i < s->m; i++) {
         uint64_t *row = (uint64_t *)c + i * s->c_row;
@@ -46,7 +46,7 @@ static void matmul_bool(uint8_t *c, const uint8_t *a, const uint8_t *b, const mg
     }
 }
 
-/* Products number first .. last of the stack. */
+/* Products `first` .. `last` of the stack. */
 static void matmul_items(const matmul_plan *t, int64_t first, int64_t last, void *scratch) {
     int64_t at[MG_MAX_NDIM], a = 0, b = 0, rest = first;
     for (int d = t->axes - 1; d >= 0; d--) {
@@ -92,15 +92,15 @@ static void matmul_block(void *context, int64_t block) {
     matmul_items(t, first, mg_min(first + t->items_per_block, t->items), NULL);
 }
 
-/* Works through the stack; an error code when there is no memory for packing. */
+/* Runs all products of the stack. An error code if there is no memory for packing. */
 static int matmul_run(matmul_plan *t) {
     const mg_gemm_shape *s = &t->gemm;
     size_t scratch_bytes = t->dtype == MG_FLOAT32   ? mg_gemm_scratch_f32(s)
                            : t->dtype == MG_FLOAT64 ? mg_gemm_scratch_f64(s)
                                                     : 0;
     if (scratch_bytes) {
-        /* A block this large has huge pages, in which packed operands do not collide in L2; smaller
-         * ones collide less, and a page of 2 MB would be much of what a small model takes. */
+        /* A block this large has huge pages, in which packed operands do not collide in L2. Smaller
+         * blocks collide less, and a page of 2 MB would be much of what a small model takes. */
         if (scratch_bytes > 768 << 10) scratch_bytes = mg_max(scratch_bytes, 4 << 20);
         size_t capacity;
         void *scratch = mg_block_take(scratch_bytes, &capacity);
@@ -109,7 +109,8 @@ static int matmul_run(matmul_plan *t) {
         mg_block_give(scratch, capacity);
         return MG_OK;
     }
-    /* Many small products share the threads between them; few larger ones each use them all. */
+    /* Many small products are divided among the threads. Each of a few larger products uses all
+     * threads. */
     double item_work = (double)s->m * (double)s->n * (double)s->k;
     if (t->items < 8 || item_work * (double)t->items < MG_GEMM_THREAD_WORK) {
         matmul_items(t, 0, t->items, NULL);
@@ -120,7 +121,8 @@ static int matmul_run(matmul_plan *t) {
     return MG_OK;
 }
 
-/* Adds a batch axis inside those of the plan, joined to the last one where the steps allow. */
+/* Adds a batch axis inside those of the plan. It is joined with the last axis if the steps
+ * allow. */
 static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_t b_step,
                             bool one_b) {
     if (size == 1) return;
@@ -138,8 +140,9 @@ static void matmul_add_axis(matmul_plan *t, int64_t size, int64_t a_step, int64_
     t->one_b[d] = one_b;
 }
 
-/* A stack of A times one B, when the rows of A lie evenly, is one product with more rows. Vectors are
- * added in another order than matrices: for them the shape decides, and not whether B is expanded. */
+/* A stack of A times one B is one product with more rows, if the rows of A are evenly spaced.
+ * Vectors are summed in another order than matrices. For vectors only the shape of B counts, and
+ * not its strides. */
 static void matmul_fold_rows(matmul_plan *t) {
     mg_gemm_shape *s = &t->gemm;
     bool vector = s->m == 1 || s->n == 1;
@@ -154,8 +157,8 @@ static void matmul_fold_rows(matmul_plan *t) {
     }
 }
 
-/* c = a @ b, plus a contiguous row of c's width if `bias` is not NULL, for operands of one dtype;
- * the shape and the plan are made together. */
+/* c = a @ b, plus a contiguous row of c's width if `bias` is not NULL, for operands of one dtype.
+ * The shape and the plan are computed together. */
 static mg_array *matmul_same_dtype(const mg_array *a, const mg_array *b, const mg_array *bias) {
     int a_batch = a->ndim > 2 ? a->ndim - 2 : 0, b_batch = b->ndim > 2 ? b->ndim - 2 : 0;
     int batch = a_batch > b_batch ? a_batch : b_batch;
@@ -224,7 +227,7 @@ mg_array *mg_matmul(mg_array *a, mg_array *b) {
     return c;
 }
 
-/* x with an axis of size 1 put in before axis `at`, likewise. */
+/* A header of x with an axis of size 1 inserted before axis `at`. */
 static mg_array matmul_with_axis(const mg_array *x, int at) {
     mg_array y = mg_header(x);
     for (int d = y.ndim++; d > at; d--) {
@@ -236,15 +239,15 @@ static mg_array matmul_with_axis(const mg_array *x, int at) {
     return y;
 }
 
-/* c without its axis `at` of size 1. */
+/* Drops axis `at` of c, which has size 1. */
 static void matmul_drop_axis(mg_array *c, int at) {
     c->ndim--;
     for (int d = at; d < c->ndim; d++) c->shape[d] = c->shape[d + 1];
     mg_row_major(c->ndim, c->shape, c->strides);
 }
 
-/* For c = a @ b: the gradient of a, g @ b^T, or (i = 1) of b, a^T @ g, over all of c's batch axes.
- * A vector counts as a row on the left and as a column on the right, as in the product. */
+/* For c = a @ b: the gradient of a, g @ b^T, or (i = 1) of b, a^T @ g, with all batch axes of c. A
+ * vector counts as a row on the left and as a column on the right, as in the product. */
 static mg_array *matmul_vjp(int i, mg_array *g, mg_array *a, mg_array *b) {
     bool row = a->ndim == 1, column = b->ndim == 1;
     mg_array a_matrix = row ? matmul_with_axis(a, 0) : mg_header(a);
@@ -268,12 +271,13 @@ mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
     mg_array transposed = mg_transposed(w);
     mg_array *row = bias ? mg_contiguous(bias) : NULL;
     mg_array *y = bias && !row ? NULL : matmul_same_dtype(x, &transposed, row);
-    if (y) y->adapted = 0; /* the derivatives sum over all rows: nothing is left to undo */
+    /* the derivatives sum over all rows, so there is nothing to unbroadcast */
+    if (y) y->adapted = 0;
     mg_release(row);
     return y;
 }
 
-/* x as a matrix with its last axis as the columns; release it. */
+/* x as a matrix with its last axis as the columns. The caller releases it. */
 static mg_array *linear_rows(mg_array *x) {
     int last = x->ndim - 1;
     int64_t shape[2] = {1, x->shape[last]};
@@ -281,8 +285,8 @@ static mg_array *linear_rows(mg_array *x) {
     return mg_view_or_copy(x, 2, shape);
 }
 
-/* For y = x @ w^T + bias: the gradient of x, g @ w, of w, g^T @ x, and of bias, g; the last two are
- * summed over all rows. Only what a gradient takes need be there. */
+/* For y = x @ w^T + bias: the gradient of x, g @ w; of w, g^T @ x; or of bias, g. The last two are
+ * summed over all rows. Arrays that the gradient does not need may be NULL. */
 static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
     if (i == 0) return mg_matmul(g, w);
     if (i == 2) return mg_sum_to(g, 1, &g->shape[g->ndim - 1]);

@@ -1,15 +1,16 @@
 /* micro_kernel.inc.c: the micro-kernel of matrix products: a tile of C in registers; a template.
  *
- * One function, inlined with its sizes as constants so that every loop over the tile unrolls and
- * the accumulators stay in registers. For each step down k it loads `nv` vectors of a row of B and
- * broadcasts `mr` elements of A. */
+ * The micro-kernel is one function, inlined with its sizes as constants. Every loop over the tile
+ * is thus unrolled, and the accumulators stay in registers. For each step down k it loads `nv`
+ * vectors of a row of B and broadcasts `mr` elements of A.
+ */
 #include "simd/real.h"
 
 #define GEMM_NR (GEMM_NV * LANES)
 
-/* C (mr x (nv - 1) * LANES + tail) = A B, plus the rows at `plus` (which may be C) if that is not
- * NULL. `masked`: the last vector of B has only `tail` readable lanes; otherwise it is readable in
- * full, beyond the tail too. */
+/* C (mr x (nv - 1) * LANES + tail) = A B, plus the rows at `plus` (which may be C) if it is not
+ * NULL. `masked`: only `tail` lanes of the last vector of B are readable. Otherwise all of its
+ * lanes are. */
 MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool masked, real *c, int64_t c_row,
                             const real *restrict a, int64_t a_row, int64_t a_col,
                             const real *restrict b, int64_t b_row, int64_t k, int tail,
@@ -21,7 +22,7 @@ MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool maske
         for (int v = 0; v < nv; v++) sum[i][v] = v_set1(0);
     }
 
-    /* Rows of A in groups of four: fewer addresses than rows, so that they fit the registers. */
+    /* Pointers to groups of four rows of A: few enough to stay in registers. */
     const real *group[(GEMM_MR + 3) / 4];
     MG_UNROLL
     for (int g = 0; g < (mr + 3) / 4; g++) group[g] = a + 4 * g * a_row;
@@ -31,13 +32,14 @@ MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool maske
         MG_UNROLL
         for (int v = 0; v < nv; v++)
             row[v] = masked && v == nv - 1 ? v_load_n(b + v * LANES, tail) : v_load(b + v * LANES);
-        /* Rows of an unpacked B may be far apart, where the hardware foresees nothing. */
+        /* Rows of an unpacked B may be far apart, where the hardware does not prefetch. */
         MG_UNROLL
         for (int v = 0; v < nv; v += GEMM_LINE) __builtin_prefetch(b + 8 * b_row + v * LANES);
         MG_UNROLL
         for (int v = 0; GEMM_READS > 0 && v < nv; v++) {
             MG_UNROLL
-            for (int g = 0; g < (mr + 3) / 4; g++) { /* those without an index in the address */
+            /* the elements without an index in their address */
+            for (int g = 0; g < (mr + 3) / 4; g++) {
                 sum[4 * g][v] = v_fma(v_set1(*group[g]), row[v], sum[4 * g][v]);
                 MG_ANEW(group[g]);
             }
@@ -58,7 +60,8 @@ MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool maske
         MG_UNROLL
         for (int v = 0; v < nv; v++) {
             real *out = c + v * LANES;
-            if (v < nv - 1 || (MG_VECTOR_BYTES < 64 && tail == LANES)) { /* there masks are free */
+            /* with 64 bytes masks are free */
+            if (v < nv - 1 || (MG_VECTOR_BYTES < 64 && tail == LANES)) {
                 if (plus) sum[i][v] += v_load(plus + i * plus_row + v * LANES);
                 v_store(out, sum[i][v]);
             } else {
@@ -69,7 +72,7 @@ MG_INLINE void R(gemm_micro_kernel)(const int mr, const int nv, const bool maske
     }
 }
 
-/* The tile with free strides, its height chosen at run time (1..GEMM_MR). */
+/* The tile with any strides, its height chosen at run time (1..GEMM_MR). */
 MG_INLINE void R(gemm_micro_kernel_rows)(int rows, const int nv, const bool masked, real *c, int64_t c_row,
                                  const real *a, int64_t a_row, int64_t a_col, const real *b,
                                  int64_t b_row, int64_t k, int tail, const real *plus,
@@ -104,8 +107,8 @@ static MG_NOINLINE void R(gemm_micro_kernel_narrow)(int rows, real *c, int64_t c
                       plus_row);
 }
 
-/* A tile of up to GEMM_MR x GEMM_NR with free strides in A. Where GEMM_MASKS is 0 the row of B must
- * be readable up to a whole number of vectors. */
+/* A tile of up to GEMM_MR x GEMM_NR with any strides in A. If GEMM_MASKS is 0, the row of B must be
+ * readable up to a multiple of the vector. */
 MG_INLINE void R(gemm_micro_kernel_any)(int rows, int cols, real *c, int64_t c_row, const real *a,
                                 int64_t a_row, int64_t a_col, const real *b, int64_t b_row,
                                 int64_t k, const real *plus, int64_t plus_row) {
@@ -116,8 +119,8 @@ MG_INLINE void R(gemm_micro_kernel_any)(int rows, int cols, real *c, int64_t c_r
         R(gemm_micro_kernel_narrow)(rows, c, c_row, a, a_row, a_col, b, b_row, k, cols, plus, plus_row);
 }
 
-/* Fetches the cache lines of GEMM_NR elements, into L1 or (far) L2. If they do not begin with a
- * line, the first one has already served the columns before. */
+/* Prefetches the cache lines of GEMM_NR elements, into L1 or (far) L2. If the elements do not begin
+ * with a line, the columns before have already fetched the first one. */
 MG_INLINE void R(gemm_fetch)(const real *row, const bool far) {
     enum { LINE = 64 / sizeof(real) };
     MG_UNROLL
@@ -148,16 +151,17 @@ MG_INLINE void R(gemm_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real
     }
 }
 
-/* Copies a row of B into its place in a panel. */
+/* Copies a row of B to its place in a panel. */
 MG_INLINE void R(gemm_keep)(real *restrict packed, const real *restrict b) {
     MG_UNROLL
     for (int v = 0; v < GEMM_NV; v++) v_store(packed + v * LANES, v_load(b + v * LANES));
 }
 
-/* The full tile over a packed panel of A, which the hardware sees coming, and full rows of B.
- * Rows that lie apart are fetched into L1 some steps ahead, and packed at `kept` unless that is
- * NULL. The first pairs of steps, which leave more room for it than single ones, each fetch a row
- * into L2: first those of C, then `share` of B, which lie ahead_row apart from `ahead` on. */
+/* The full tile for a packed panel of A, which the hardware prefetches, and full rows of B. Rows of
+ * B that are not packed are prefetched into L1 some steps ahead, and packed to `kept` unless it is
+ * NULL. The first pairs of steps each prefetch a row into L2: first the rows of C, then `share`
+ * rows of B. These lie ahead_row apart from `ahead` on. Pairs of steps leave more room for that
+ * than single steps. */
 static MG_NOINLINE void R(gemm_micro_kernel_packed)(real *c, int64_t c_row, const real *a, const real *b,
                                             int64_t b_row, int64_t k, const real *plus,
                                             int64_t plus_row, real *kept, const real *ahead,
@@ -207,8 +211,8 @@ static MG_NOINLINE void R(gemm_micro_kernel_packed)(real *c, int64_t c_row, cons
 }
 
 #if GEMM_RUNS
-/* A run of full tiles, down a panel of B or along the rows of C, each of them `a_next`, `b_next`
- * and so on from the one before. */
+/* A run of full tiles, down a panel of B or along the rows of C. Each tile lies `a_next`, `b_next`
+ * and so on from the tile before. */
 typedef struct {
     real *c;
     const real *plus, *a, *b, *ahead;
@@ -216,8 +220,7 @@ typedef struct {
     int64_t c_next, plus_next, a_next, b_next;
 } R(gemm_tiles);
 
-/* A step down k. These are the instructions, as gcc would write some products over their factors
- * and then move registers. */
+/* A step down k, in assembly. gcc would overwrite factors by products and then move registers. */
 MG_INLINE void R(gemm_run_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const real *a3,
                                 int64_t a_row, const real *b) {
     vec row[GEMM_NV] = {v_load(b), v_load(b + LANES)}, x;
@@ -231,10 +234,10 @@ MG_INLINE void R(gemm_run_step)(vec sum[GEMM_MR][GEMM_NV], const real *a, const 
                   [row1] "x"(row[1]));
 }
 
-/* Tiles as those above, with little between one and the next: what fetches takes no branch, and
- * four steps make a round, so that few enough rounds follow each other for their end to be
- * foreseen. An A that `lies` is read from its rows, and those of B are fetched; else both are
- * packed, and the first rounds each fetch a row of C, the next `share` what is ahead. */
+/* A run of tiles with little work between one tile and the next. Prefetching takes no branch. Four
+ * steps make a round, so that rounds are few enough for their end to be predicted. An A that `lies`
+ * is read in place, and the rows of B are prefetched. Else both are packed. The first rounds each
+ * prefetch a row of C, and the next `share` rounds a row at `ahead`. */
 MG_INLINE void R(gemm_run_tiles)(const bool lies, const R(gemm_tiles) *t) {
     enum { STEPS = 4 };
     const int64_t a_row = lies ? t->a_row : 1, a_col = lies ? 1 : GEMM_MR;
@@ -261,7 +264,7 @@ MG_INLINE void R(gemm_run_tiles)(const bool lies, const R(gemm_tiles) *t) {
                 x += STEPS * a_col;
                 x3 += STEPS * a_col;
             } while (--rounds > 0);
-            far = share > 0 ? ahead : c; /* c has come */
+            far = share > 0 ? ahead : c; /* C has been prefetched */
             far_row = share > 0 ? t->ahead_row : 0;
             rounds = share > 0 ? mg_min(left, share) : left;
             share = 0;

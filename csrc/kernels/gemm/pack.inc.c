@@ -1,10 +1,12 @@
-/* pack.inc.c: copies panels of a matrix into the order in which the micro-kernel reads them.
+/* pack.inc.c: copies panels of a matrix into the order in which the micro-kernel reads them; a
+ * template.
  *
- * A panel is `width` rows of A (or columns of B) by k: packed[p * width + i]. Both operands are
- * packed by the same function; only the two strides change places. */
+ * A panel is `width` rows of A (or columns of B) by k: packed[p * width + i]. The same function
+ * packs both operands, with the two strides exchanged.
+ */
 #include "simd/real.h"
 
-/* Elements that a packed panel takes: vector stores may run past the last one. */
+/* Elements of a packed panel. Vector stores may run past the last one. */
 #define GEMM_PANEL(width, k) (((int64_t)(width) * (k) + 2 * LANES - 1) / LANES * LANES)
 
 /* Lanes are neighbours in memory: copies rows. The next store overwrites the surplus. */
@@ -18,9 +20,9 @@ MG_INLINE void R(gemm_pack_copy)(const int width, int count, real *restrict pack
     }
 }
 
-/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES along LANES rows, as
- * many as the hardware's prefetching follows, then along the next. The last lanes come first, so
- * that the surplus of their stores is overwritten by the first lanes of the next step. */
+/* Steps down k are neighbours in memory: transposes blocks of LANES x LANES. It goes along LANES
+ * rows, as many as the hardware prefetches, and then along the next. The last lanes come first. The
+ * first lanes of the next step overwrite the surplus of their stores. */
 MG_INLINE void R(gemm_pack_transpose)(const int width, int count, real *restrict packed,
                                  const real *restrict src, int64_t lane, int64_t k) {
     for (int i = (width - 1) / LANES * LANES; i >= 0; i -= LANES) {
@@ -54,7 +56,7 @@ MG_INLINE void R(gemm_pack_fill)(const int width, real *restrict packed, const r
         for (int i = 0; i < width; i += LANES) v_store(packed + i, v_set1(*src));
 }
 
-/* n elements that lie `step` apart, one after the other. */
+/* Copies n elements that lie `step` apart. */
 static MG_NOINLINE void R(gemm_gather)(real *restrict to, const real *restrict from, int64_t step,
                                        int64_t n) {
     int64_t i = 0;
@@ -62,14 +64,14 @@ static MG_NOINLINE void R(gemm_gather)(real *restrict to, const real *restrict f
     for (; i < n; i++) to[i] = from[i * step];
 }
 
-/* packed[p * width + i] = src[i * lane + p * step] for i < count, anything for the i from there.
- * A matrix with gaps both ways is gathered along the shorter one: into its place, or into rows of
- * neighbours that are then transposed. */
+/* packed[p * width + i] = src[i * lane + p * step] for i < count, and arbitrary values for other i.
+ * A matrix with gaps both ways is gathered along its smaller stride. It is gathered to its place,
+ * or to contiguous rows that are then transposed. */
 MG_INLINE void R(gemm_pack)(const int width, int count, real *restrict packed,
                             const real *restrict src, int64_t lane, int64_t step, int64_t k) {
     enum { DEPTH = GEMM_GATHER / sizeof(real), ROW = DEPTH + 64 / sizeof(real) };
     enum { WIDEST = GEMM_MR > GEMM_NR ? GEMM_MR : GEMM_NR };
-    if (lane == 1 && count == width) { /* all constants */
+    if (lane == 1 && count == width) { /* all sizes are constants */
         R(gemm_pack_copy)(width, width, packed, src, step, k);
     } else if (lane == 1) {
         R(gemm_pack_copy)(width, count, packed, src, step, k);
@@ -98,8 +100,8 @@ static MG_NOINLINE void R(gemm_pack_a)(real *packed, const real *a, int64_t a_ro
     R(gemm_pack)(GEMM_MR, rows, packed, a, a_row, a_col, k);
 }
 
-/* Up to GEMM_MR rows of A in the order in which they lie: rows of `row` elements each if they run
- * along memory, else as a packed panel. */
+/* Copies up to GEMM_MR rows of A: to rows of `row` elements if they are contiguous, else to a
+ * packed panel. */
 static MG_NOINLINE void R(gemm_copy_a)(real *copy, int64_t row, const real *a, int64_t a_row,
                                        int64_t a_col, int rows, int64_t k) {
     if (a_col != 1) {

@@ -1,16 +1,18 @@
 /* vector.inc.c: a row vector times a matrix, at the speed of memory; a template.
  *
- * A matrix times a column vector is the same product transposed. The layout of the matrix
- * decides: along its rows it is read as a weighted sum of rows, along its columns as dot
- * products. */
+ * A matrix times a column vector is the same product, transposed. The layout of the matrix decides
+ * the method. Along its rows it is read as a weighted sum of rows, and along its columns as dot
+ * products.
+ */
 #include "simd/real.h"
 
-/* Outputs at a time, and depth of dot products, half of a small L1: both are best read in long runs. */
+/* Outputs at a time, and depth of dot products, half of a small L1: both are best read in long
+ * runs. */
 enum { R(GEMM_V_CHUNK) = 16384 / sizeof(real), R(GEMM_V_DEPTH) = 16384 / sizeof(real) };
-/* Outputs at a time of a matrix that is copied, and columns that gemm_dots takes together. */
+/* Outputs at a time for a matrix that is copied, and columns that gemm_dots takes together. */
 enum { R(GEMM_V_PART) = 1024 / sizeof(real), R(GEMM_V_TOGETHER) = LANES < 4 ? LANES : 4 };
 
-/* y = x B for `nv` vectors of columns, the last of them `tail` wide, held in registers. */
+/* y = x B for `nv` vectors of columns, held in registers. The last vector has `tail` columns. */
 MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict y,
                                 const real *restrict x, int64_t x_step, const real *restrict b,
                                 int64_t b_row, int64_t k, int tail) {
@@ -34,7 +36,7 @@ MG_INLINE void R(gemm_sum_rows)(const int nv, const bool masked, real *restrict 
     }
 }
 
-/* y = or += x B for `rows` rows and whole vectors of columns: reads the rows as so many streams. */
+/* y = or += x B for `rows` rows and full vectors of columns. Reads the rows as parallel streams. */
 MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *restrict x,
                                 int64_t x_step, const real *restrict b, int64_t b_row, int64_t n,
                                 bool add) {
@@ -49,7 +51,8 @@ MG_INLINE void R(gemm_add_rows)(const int rows, real *restrict y, const real *re
     }
 }
 
-/* The same, for a B that lies neither way: a part of each row is copied first. */
+/* The same for a B with contiguous rows in neither direction. A part of each row is copied
+ * first. */
 static MG_NOINLINE void R(gemm_vector_steps)(real *restrict y, const real *restrict x, int64_t x_step,
                                              const real *restrict b, int64_t b_row, int64_t b_col,
                                              int64_t n, int64_t k) {
@@ -64,11 +67,12 @@ static MG_NOINLINE void R(gemm_vector_steps)(real *restrict y, const real *restr
     }
 }
 
-/* Rows lie along memory. From L2 and nearer: eight vectors of y in registers, down all rows. From
- * farther away: eight rows at a time as streams that the prefetchers follow, y in L1. On a Zen 5, which
- * needs no help, and with vectors of 32 bytes, four rows: from L3, or if they fall onto the same lines of
- * L1 or, with such vectors, take more than two pages.
- * Either way each y is summed in ascending order of rows, so the bits are the same. */
+/* y = x B for contiguous rows. If B comes from L2 or nearer: eight vectors of y in registers, down
+ * all rows. From further away: eight rows at a time as streams for the prefetchers, with y in L1.
+ * Zen 5, which needs no help, and vectors of 32 bytes take four rows instead in some cases. They do
+ * if B comes from L3, or if its rows fall into the same sets of L1. With vectors of 32 bytes they
+ * also do if a row takes more than two pages. Either way each y is summed in ascending order of
+ * rows, so the bits are the same. */
 static void R(gemm_vector_rows)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_row, int64_t n, int64_t k) {
     int64_t j = 0, bytes = n * k * (int)sizeof(real);
@@ -136,15 +140,15 @@ MG_INLINE void R(gemm_dots)(const int cols, const int parts, vec *restrict dots,
     }
 }
 
-/* `cols` columns whose elements are b_row apart, one after the other. */
+/* Copies `cols` columns, whose elements are b_row apart, one after the other. */
 static void R(gemm_columns)(real *restrict to, const real *restrict b, int64_t b_row, int64_t b_col,
                             int cols, int64_t k) {
     for (int j = 0; j < cols; j++)
         for (int64_t p = 0; p < k; p++) to[j * k + p] = b[j * b_col + p * b_row];
 }
 
-/* dots[j] of `cols` columns, a few together. All have two chains, wherever they are among others, and
- * only a lone one has more. */
+/* dots[j] for `cols` columns, a few together. Each has two chains, whatever columns stand beside
+ * it. Only a lone column has more chains. */
 MG_INLINE void R(gemm_dots_of)(vec *restrict dots, const real *restrict x, const real *restrict b,
                                int64_t b_col, int cols, int64_t k, bool lone) {
     enum { TOGETHER = R(GEMM_V_TOGETHER) };
@@ -169,8 +173,9 @@ static MG_NOINLINE void R(gemm_dots_of_copies)(vec *restrict dots, const real *r
     }
 }
 
-/* Columns lie along memory, or else are copied: LANES dot products at a time, x in L1; their partial
- * sums are transposed so that one tree of vector additions finishes them all. */
+/* y = x B by columns, which are contiguous or else copied: LANES dot products at a time, with x in
+ * L1. Their partial sums are transposed, so that one tree of vector additions finishes all of
+ * them. */
 static void R(gemm_vector_cols)(real *restrict y, const real *restrict x, int64_t x_step,
                                 const real *restrict b, int64_t b_row, int64_t b_col, int64_t n,
                                 int64_t k, bool lone) {

@@ -1,10 +1,11 @@
 /* index.c: indexing by integer arrays: gather, scatter and their gradients.
  *
- * Every NumPy index form is brought to this one by views in Python. A "row" is what one index
- * picks: the remaining axes. In place of the k-th index array NULL stands for the position on axis k
- * of the others, so that to pick along one axis takes one array. Scatters that combine sort the
- * indices by ranges of the result, so that a range stays in cache and is one thread's, while
- * repeated indices add in their order. */
+ * Views in Python bring every NumPy form of index to this one. A row is what one index selects: the
+ * remaining axes. NULL in place of the k-th index array stands for the position on axis k of the
+ * other index arrays. Selecting along one axis thus takes one index array. Scatters that combine
+ * rows sort the indices by ranges of the result. A range then stays in cache and belongs to one
+ * thread, while repeated indices are combined in their order.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
@@ -12,15 +13,16 @@
 #include <string.h>
 
 typedef struct index_plan {
-    int64_t count;     /* how many rows are picked */
-    int64_t *offsets;  /* of each, in elements */
-    size_t capacity;   /* of the block that holds them */
-    int64_t row;       /* elements a row, contiguous */
-    int64_t *order;    /* in which a scatter takes the rows; NULL: as they come */
+    int64_t count;     /* number of selected rows */
+    int64_t *offsets;  /* of each row, in elements */
+    size_t capacity;   /* of the block that holds the offsets */
+    int64_t row;       /* elements of a row, which is contiguous */
+    int64_t *order;    /* order in which a scatter takes the rows; NULL: as they come */
 } index_plan;
 
-/* offsets[i] = base + i * along + position i of `from` * stride; or plus what is there, if `add`. True if
- * a position lies outside. One loop without a way out of it: vectors, where from is `straight`. */
+/* offsets[i] = base + i * along + index i of `from` * stride; with `add` the last term is added to
+ * offsets[i]. True if an index is out of range. The loop has no early exit, so that it is
+ * vectorised if `from` is `straight`. */
 MG_INLINE bool index_run(bool straight, bool add, int64_t *restrict offsets,
                          const int64_t *restrict from, int64_t step, int64_t n, int64_t base,
                          int64_t along, int64_t size, int64_t stride) {
@@ -35,9 +37,9 @@ MG_INLINE bool index_run(bool straight, bool add, int64_t *restrict offsets,
     return outside;
 }
 
-/* Offsets from the positions in one index array of any strides, for an axis of `size` elements that lie
- * `stride` apart. Those of the first array start with `others`, what a step along each of its axes adds
- * for an axis whose position it is; those of the next ones (`others` is NULL) are added. */
+/* Computes offsets from one index array of any strides, for an axis of `size` elements that lie
+ * `stride` apart. For the first array `others` holds the steps of the axes whose position is that
+ * of the index array's own axes. The offsets of later arrays (`others` is NULL) are added. */
 static int index_add_offsets(const index_plan *plan, const mg_array *index, int64_t size,
                              int64_t stride, const int64_t *others) {
     int inner = index->ndim - 1;
@@ -51,7 +53,7 @@ static int index_add_offsets(const index_plan *plan, const mg_array *index, int6
         else if (step == 1)
             outside = index_run(true, false, offsets, from, 1, run, base, along, size, stride);
         else outside = index_run(false, false, offsets, from, step, run, base, along, size, stride);
-        if (outside) { /* the last one, if they were changed meanwhile */
+        if (outside) { /* takes the last one if another thread changed them meanwhile */
             int64_t i = 0;
             while (i < run - 1 && from[i * step] >= -size && from[i * step] < size) i++;
             return mg_fail_code(MG_EINDEX, from[i * step], size);
@@ -68,16 +70,16 @@ static int index_add_offsets(const index_plan *plan, const mg_array *index, int6
     return MG_OK;
 }
 
-/* The first index array, in whose shape all are; NULL, with an error, if there is none or too many
- * for this number of axes. */
+/* The first index array, whose shape all others have. NULL with an error set if there is none, or
+ * more than there are axes. */
 static const mg_array *index_first(int ndim, int count, mg_array **indices) {
     for (int k = 0; k < count && count <= ndim; k++)
         if (indices[k]) return indices[k];
     return mg_fail(MG_EINDEX, count, ndim);
 }
 
-/* Resolves the index arrays against `shape` and `strides` into element offsets; 0 or an error code.
- * The block of offsets is the caller's to give back. */
+/* Converts the index arrays to element offsets, for an array of this shape and these strides. 0 or
+ * an error code. The caller gives back the block of offsets. */
 static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const int64_t *strides,
                          int count, mg_array **indices) {
     const mg_array *first = index_first(ndim, count, indices);
@@ -100,7 +102,7 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
     plan->offsets = mg_block_take((size_t)plan->count * sizeof(int64_t), &plan->capacity);
     if (!plan->offsets) return mg_fail_code(MG_ENOMEM, plan->count * 8, 0);
     int code = MG_OK;
-    const int64_t *start = others; /* for the first array alone, which may be given again */
+    const int64_t *start = others; /* for the first array only, which may occur again */
     for (int k = 0; k < count && !code; k++) {
         if (!indices[k]) continue;
         code = index_add_offsets(plan, indices[k], shape[k], strides[k], start);
@@ -110,7 +112,8 @@ static int index_resolve(index_plan *plan, int ndim, const int64_t *shape, const
     return code;
 }
 
-/* Index shape followed by the axes of `shape` that are not indexed; its ndim, or -1 with an error. */
+/* The shape of the indices followed by the axes that are not indexed. Returns its ndim, or -1 with
+ * an error set. */
 static int index_result_shape(int ndim, const int64_t *shape, int count, const mg_array *index,
                               int64_t *result) {
     int total = index->ndim + ndim - count;
@@ -123,7 +126,7 @@ static int index_result_shape(int ndim, const int64_t *shape, int count, const m
     return total;
 }
 
-/* Whether rows, what is left of `a` behind its first `count` axes, are contiguous. */
+/* True if rows, the axes of `a` behind its first `count`, are contiguous. */
 static bool index_rows_whole(const mg_array *a, int count) {
     int64_t inner[MG_MAX_NDIM];
     mg_row_major(a->ndim, a->shape, inner);
@@ -146,7 +149,7 @@ int mg_index_within(mg_array *index, int64_t n) {
     mg_array *from = mg_contiguous(index);
     if (!from) return mg_error();
     const int64_t *at = (const int64_t *)from->data;
-    uint64_t largest = 0; /* of those below 0 too */
+    uint64_t largest = 0; /* negative indices count as large */
     for (int64_t i = 0; i < from->size; i++)
         largest = (uint64_t)at[i] > largest ? (uint64_t)at[i] : largest;
     bool within = from->size == 0 || largest < (uint64_t)n;
@@ -155,7 +158,7 @@ int mg_index_within(mg_array *index, int64_t n) {
 }
 
 enum {
-    INDEX_FETCH = 4096     /* that are asked for; the processor does so farther along */
+    INDEX_FETCH = 4096     /* bytes to prefetch; beyond, the processor does so itself */
 };
 
 /* ---- gather ---- */
@@ -167,10 +170,11 @@ typedef struct index_gather {
     int itemsize;
     bool far; /* rows come from beyond L2 */
     int64_t rows_per_block;
-    int64_t lines, line_step, lines_per_block; /* the same rows of each line, which are so far apart */
+    /* rows are gathered from each of `lines` lines, which are line_step apart */
+    int64_t lines, line_step, lines_per_block;
 } index_gather;
 
-/* Copies a row from afar, while the next one is fetched, and the place of those to come. */
+/* Copies a row from beyond L2. Prefetches the next row, and the place of rows to come. */
 MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, const char *next,
                               int64_t bytes) {
     int64_t i = 0;
@@ -182,7 +186,7 @@ MG_INLINE void index_copy_row(char *restrict to, const char *restrict from, cons
     if (i < bytes) memcpy(to + i, from + i, (size_t)(bytes - i));
 }
 
-/* Short rows, each as its first and its last `size` bytes, which may overlap. */
+/* Short rows, each copied as its first and its last `size` bytes, which may overlap. */
 MG_INLINE void index_gather_ends(const int size, const index_gather *job, char *restrict to,
                                  const char *base, int64_t begin, int64_t end, int64_t bytes) {
     for (int64_t i = begin; i < end; i++, to += bytes) {
@@ -229,8 +233,8 @@ static void index_gather_block(void *context, int64_t block) {
                           job->from + line * job->line_step * job->itemsize, begin, end);
 }
 
-/* Is one index on the last of `count` axes, for all positions on those before it, which are lines of x
- * that follow one another? */
+/* True if there is one index, on the last of `count` axes, for all positions on the axes before it.
+ * These axes must form lines of x that follow one another. */
 static bool index_along_lines(const mg_array *x, int count, mg_array **indices) {
     const mg_array *index = indices[count - 1];
     if (count < 2 || !index || index->ndim != count) return false;
@@ -288,7 +292,7 @@ mg_array *mg_gather(mg_array *x, int count, mg_array **indices) {
 
 /* ---- writes ---- */
 
-/* x's indexed rows, at the plan's offsets, = the contiguous rows of `from`. */
+/* Writes the contiguous rows of `from` to x's rows at the plan's offsets. */
 static void index_write(mg_array *x, const mg_array *from, int count, const index_plan *plan) {
     int64_t itemsize = mg_itemsize(x->dtype), row = plan->row;
     if (row == 1 && itemsize == 4)
@@ -301,7 +305,7 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
         for (int64_t i = 0; i < plan->count; i++)
             memcpy(x->data + plan->offsets[i] * itemsize, from->data + i * row * itemsize,
                    (size_t)(row * itemsize));
-    else { /* row by row through a window on x */
+    else { /* row by row through a header on x */
         mg_array window = mg_header(x), source = mg_header(from);
         window.ndim = source.ndim = x->ndim - count;
         window.size = source.size = row;
@@ -320,7 +324,8 @@ static void index_write(mg_array *x, const mg_array *from, int count, const inde
 
 /* ---- scatter ---- */
 
-/* Which row comes k-th where they are sorted. The one after it, which may lie anywhere, is fetched. */
+/* The number of the k-th row in sorted order. Prefetches the row after it, which may lie
+ * anywhere. */
 static MG_NOINLINE int64_t index_sorted(const index_plan *plan, const char *from, int64_t itemsize,
                                         int64_t k, int64_t end) {
     int64_t bytes = plan->row * itemsize, next = plan->order[k + (k + 1 < end)] * bytes;
@@ -349,19 +354,20 @@ static MG_NOINLINE int64_t index_sorted(const index_plan *plan, const char *from
 typedef struct index_scatter {
     index_plan plan;
     int op, dtype;
-    bool zeros; /* the result is not yet filled with them */
+    bool zeros; /* the result is not yet filled with zeros */
     char *to;
     const char *from;
     int64_t size, range; /* elements */
-    int64_t *ends;       /* of each range, in the order of rows */
+    int64_t *ends;       /* end of each range, in the order of rows */
 } index_scatter;
 
-/* The range that row i lies in: its middle, that rounding moves no row across an end. */
+/* The range that row i lies in. The row's middle decides, so that rounding moves no row to another
+ * range. */
 MG_INLINE int64_t index_range(const index_scatter *job, int64_t i, double share) {
     return (int64_t)((double)(2 * job->plan.offsets[i] + job->plan.row) * share);
 }
 
-/* Sorts rows by ranges, `ends` of which are 0 yet; those of a range come in their order. */
+/* Sorts rows by range, stably. `ends` are 0 on entry. */
 static void index_sort(index_scatter *job, int64_t ranges) {
     double share = 0.5 / (double)job->range;
     int64_t begin = 0;
@@ -389,8 +395,8 @@ static void index_scatter_block(void *context, int64_t block) {
     }
 }
 
-/* x[i0, i1, ...] op= value for a contiguous x, or zeros in its place, and a value of the picked
- * shape. */
+/* x[i0, i1, ...] op= value for a contiguous x and a value of the selected shape. If `zeros`, x
+ * counts as zero. */
 static int index_combine(int op, mg_array *x, bool zeros, int count, mg_array **indices,
                          mg_array *value) {
     if (value->dtype != x->dtype) return mg_fail_code(MG_EDTYPE, value->dtype, 1);
@@ -546,13 +552,15 @@ mg_array *mg_nonzero(mg_array *mask) {
     if (out && ndim) {
         int64_t *to = (int64_t *)out->data, *last = to + (ndim - 1) * found;
         int64_t width = mask->shape[ndim - 1], at[MG_MAX_NDIM] = {0}, row = 0, k = 0;
-        /* Each is written, and stays if it is one; fewer than were counted if others write meanwhile. */
+        /* Every index is written, and kept if it is selected. Other threads may have cleared some
+         * meanwhile. */
         for (int64_t i = 0; i < n && k < found; k += m[i++] != 0) last[k] = i;
         for (; k < found; k++) {
             MG_AS_IT_IS;
             last[k] = n - 1;
         }
-        for (k = 0; k < found && ndim > 1; k++) { /* from a place in all to one on each axis */
+        /* from an index into the flat array to an index on each axis */
+        for (k = 0; k < found && ndim > 1; k++) {
             for (; last[k] - row >= width; row += width)
                 for (int64_t d = ndim - 2; d >= 0 && ++at[d] == mask->shape[d]; d--) at[d] = 0;
             last[k] -= row;

@@ -1,11 +1,15 @@
-/* index.inc.c: rows combined into rows at given offsets, in order, for one element type.
- * The includer defines ELEMENT, the type ARITHMETIC in which it wraps around, and INDEX_NAME(name). */
+/* index.inc.c: rows combined into rows at given offsets, in order, for one element type; a
+ * template.
+ *
+ * The file that includes it defines ELEMENT, INDEX_NAME(name), and ARITHMETIC, the type in which
+ * ELEMENT wraps around.
+ */
 
 MG_INLINE ELEMENT INDEX_NAME(index_combined)(int op, ELEMENT a, ELEMENT b) {
     switch (op) {
     case MG_SUM: return (ELEMENT)((ARITHMETIC)a + (ARITHMETIC)b);
     case MG_PROD: return (ELEMENT)((ARITHMETIC)a * (ARITHMETIC)b);
-    /* of two that do not compare, one is NaN, and so is the sum */
+    /* if two do not compare, one is NaN, and so is the sum */
     case MG_MAX: return b <= a ? a : b > a ? b : (ELEMENT)(a + b);
     default: return b >= a ? a : b < a ? b : (ELEMENT)(a + b);
     }
@@ -25,7 +29,7 @@ MG_INLINE void INDEX_NAME(index_rows_by)(int op, ELEMENT *to, const ELEMENT *fro
         if (plan->order) i = index_sorted(plan, (const char *)from, sizeof(ELEMENT), k, end);
         ELEMENT *restrict row = to + plan->offsets[i];
         const ELEMENT *restrict value = from + i * plan->row;
-        MG_APART for (int64_t j = 0; j < plan->row; j++) /* not all of them vectors */
+        MG_APART for (int64_t j = 0; j < plan->row; j++) /* not vectorised for all types */
             row[j] = INDEX_NAME(index_combined)(op, row[j], value[j]);
     }
 }

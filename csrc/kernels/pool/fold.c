@@ -1,4 +1,5 @@
-/* fold.c: sliding windows as a view (unfold), and fold, which adds them back to where they came from. */
+/* fold.c: sliding windows as a view (unfold), and fold, which adds windows back to their
+ * elements. */
 #include "memory/array.h"
 #include "threads/pool.h"
 #include "kernels/sizes.h"
@@ -11,7 +12,7 @@ enum {
 
 /* ---- windows: the view ----------------------------------------------------------------------- */
 
-/* 0, or why `count` windows at these steps do not lie in n elements. */
+/* 0, or an error code if `count` windows with these steps do not lie within n elements. */
 static int window_check(int64_t n, int64_t count, int64_t kernel, int64_t stride,
                         int64_t dilation) {
     int64_t last, reach;
@@ -47,7 +48,7 @@ mg_array *mg_view_windows(mg_array *a, int axes, const int64_t *count, const int
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* The last `axes` of sizes as exactly three: ones in front. */
+/* The last `axes` sizes as three sizes, with `fill` in front. */
 static void window_three(int axes, const int64_t *from, int64_t fill, int64_t *to) {
     for (int k = 0; k < WINDOW_AXES; k++) {
         int own = k - (WINDOW_AXES - axes);
@@ -57,21 +58,22 @@ static void window_three(int axes, const int64_t *from, int64_t fill, int64_t *t
 
 static int64_t window_volume(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/* The axes before the last `axes` agree; 0 or an error code. */
+/* Checks that the axes before the last `axes` agree. 0 or an error code. */
 static int window_check_lead(int lead, const int64_t *a, const int64_t *b) {
     for (int d = 0; d < lead; d++)
         if (a[d] != b[d]) return mg_fail_code(MG_ESHAPE, a[d], b[d]);
     return MG_OK;
 }
 
-/* How many planes a parallel block takes when each is `work` elements. */
+/* Planes of `work` elements that a parallel block takes. */
 static int64_t window_planes_per_block(int64_t work) {
     return mg_max(WINDOW_GRAIN / mg_max(work, 1), 1);
 }
 
-/* ---- windows: adding them back --------------------------------------------------------------- */
+/* ---- fold ------------------------------------------------------------------------------------ */
 
-/* Steps in elements, of the result (`to`) and of the windows (`from`), by window and inside one. */
+/* Strides in elements, of the result (`to`) and of the windows (`from`), from window to window and
+ * within one. */
 typedef struct {
     const mg_array *g;
     char *out;

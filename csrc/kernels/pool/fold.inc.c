@@ -1,7 +1,8 @@
-/* fold.inc.c: fold of one plane; a template, read once for each float width. */
+/* fold.inc.c: fold of one plane; a template for each float width. */
 #include "simd/real.h"
 
-/* out[c * step + k * dilation] += g[c, k], windows c innermost: every sum in one fixed order. */
+/* out[c * step + k * dilation] += g[c, k], with windows c innermost, so that every sum has one
+ * fixed order. */
 static void R(window_fold)(real *out, const real *g, const window_fold_job *job) {
     const int64_t *kernel = job->kernel, *count = job->count;
     for (int64_t k0 = 0; k0 < kernel[0]; k0++)

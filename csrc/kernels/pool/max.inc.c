@@ -1,10 +1,12 @@
-/* max.inc.c: maxima over the pooling windows of one plane, and how windows are formed along a line; a
- * template, read for doubles, then for floats.
+/* max.inc.c: maxima over the pooling windows of one plane, and how windows are formed along a line;
+ * a template.
  *
- * All lines that a row of windows reaches over become one first, in buffers of POOL_STRIP columns;
- * windows are then formed along that line. Sums are doubles. Lanes are neighbours on the lines, and
- * then the windows that lie 1 or 2 apart. The lines of several rows of tiles lie side by side, and
- * tiles of an even size are halved, their columns in pairs, until they are 1 or 2 apart. */
+ * First all lines that a row of windows covers are joined to one line, in buffers of POOL_STRIP
+ * columns. Windows are then formed along that line. Sums are doubles. Lanes are neighbours on the
+ * lines, and later the windows that lie 1 or 2 apart. The lines of several rows of tiles are put
+ * side by side. Tiles of an even size are halved, their columns in pairs, until tiles are 1 or 2
+ * apart.
+ */
 #include "simd/real.h"
 
 typedef ireal R(pool_mask) __attribute__((vector_size(MG_VECTOR_BYTES)));
@@ -13,7 +15,7 @@ MG_INLINE vec R(pool_choose)(R(pool_mask) mask, vec yes, vec no) {
     return (vec)((mask & (R(pool_mask))yes) | (~mask & (R(pool_mask))no));
 }
 
-/* The first `left` elements, up to a vector; the others are 0. */
+/* The first `left` elements, at most a vector; 0 in the other lanes. */
 MG_INLINE vec R(pool_load)(const real *p, int64_t left) {
     if (POOL_MASKS) return v_load_n(p, (int)mg_min(left, LANES));
     return left >= LANES ? v_load(p) : v_load_n(p, (int)left);
@@ -23,13 +25,13 @@ MG_INLINE void R(pool_store)(real *p, vec v, int64_t left) {
     else v_store_n(p, v, (int)left);
 }
 
-/* The same as one store, where masks cost nothing: not for what is read again soon. */
+/* The same as a single store, if masks cost nothing. Not for memory that is soon read again. */
 MG_INLINE void R(pool_store_far)(real *p, vec v, int64_t left) {
     if (MG_VECTOR_BYTES == 64) v_store_n(p, v, (int)mg_min(left, LANES));
     else R(pool_store)(p, v, left);
 }
 
-/* Lane l < n: from[l * apart], apart 1 or 2; the other lanes are anything. */
+/* Lane l < n: from[l * apart], with apart 1 or 2. Other lanes are arbitrary. */
 MG_INLINE vec R(pool_pick)(const real *from, int64_t apart, int64_t n) {
     int64_t reach = (n - 1) * apart + 1;
     vec low = R(pool_load)(from, reach);
@@ -39,7 +41,7 @@ MG_INLINE vec R(pool_pick)(const real *from, int64_t apart, int64_t n) {
 
 /* ---- along a line ---------------------------------------------------------------------------- */
 
-/* The sum; or the larger, of which a NaN is one. */
+/* The sum; or the larger, where NaN is larger than all numbers. */
 MG_INLINE vec R(pool_join)(bool largest, vec a, vec b) {
 #if MG_HAS_WIDE
     if (largest) return R(v_largest)(a, b);
@@ -54,7 +56,7 @@ MG_INLINE real R(pool_join_one)(bool largest, real a, real b) {
     return a + b;
 }
 
-/* The maximum of `size` elements, `step` apart. */
+/* The sum or maximum of `size` elements that lie `step` apart. */
 static MG_NOINLINE real R(pool_fold)(bool largest, const real *from, int64_t size, int64_t step) {
     real value = from[0];
     int64_t j = 1;
@@ -78,7 +80,8 @@ static MG_NOINLINE real R(pool_fold)(bool largest, const real *from, int64_t siz
     return value;
 }
 
-/* The maxima of as many windows as there are lanes, 1 or 2 apart. Reads two vectors from every element on. */
+/* The sums or maxima of LANES windows that lie 1 or 2 apart. Reads two vectors from every element
+ * on. */
 MG_INLINE vec R(pool_over)(bool largest, const real *from, int64_t size, int64_t step,
                           int64_t apart) {
     vec v = {0}, next;
@@ -89,7 +92,7 @@ MG_INLINE vec R(pool_over)(bool largest, const real *from, int64_t size, int64_t
             next = TRANSPOSE_SHUFFLE(low, high, R(POOL_EVEN));
             v = j == 0 ? next : R(pool_join)(largest, v, next);
             if (step > 1 || j + 1 == size) continue;
-            low = TRANSPOSE_SHUFFLE(low, high, R(POOL_ODD)); /* the next of each window */
+            low = TRANSPOSE_SHUFFLE(low, high, R(POOL_ODD)); /* the next element of each window */
             from += step;
             j++;
         }
@@ -98,8 +101,8 @@ MG_INLINE vec R(pool_over)(bool largest, const real *from, int64_t size, int64_t
     return v;
 }
 
-/* For two vectors, each element with an even number and the next one. With 32 bytes what is joined
- * comes of each 16 of both vectors, and is put in order afterwards. */
+/* Joins each even element of two vectors with the next element. With 32 bytes the elements of each
+ * 16 bytes of both vectors are joined, and put in order afterwards. */
 MG_INLINE vec R(pool_pairs)(bool largest, vec low, vec high) {
 #if MG_VECTOR_BYTES == 32
     vec even = TRANSPOSE_SHUFFLE(low, high, R(TRANSPOSE_EVEN)), odd = TRANSPOSE_SHUFFLE(low, high, R(TRANSPOSE_ODD));
@@ -111,7 +114,7 @@ MG_INLINE vec R(pool_pairs)(bool largest, vec low, vec high) {
 #endif
 }
 
-/* to[k] = columns 2k and 2k + 1 of the line, k < n; it may be the line. */
+/* to[k] = the join of columns 2k and 2k + 1 of the line, k < n. `to` may be the line. */
 MG_INLINE void R(pool_halve)(bool largest, real *to, const real *line, int64_t n) {
     for (int64_t k = 0; k < n; k += LANES) {
         vec low = v_load(line + 2 * k), high = v_load(line + 2 * k + LANES);
@@ -119,7 +122,8 @@ MG_INLINE void R(pool_halve)(bool largest, real *to, const real *line, int64_t n
     }
 }
 
-/* line = each of its first n columns `size` times, in place. Writes up to two vectors more. */
+/* Repeats each of the first n columns of a line `size` times, in place. Writes up to two vectors
+ * more. */
 static MG_NOINLINE void R(pool_repeat)(real *line, int64_t n, int64_t size) {
     int64_t odd = size / (size & -size);
     for (int64_t k = n; odd > 1 && k-- > 0;) /* from the last one on */
@@ -135,8 +139,8 @@ static MG_NOINLINE void R(pool_repeat)(real *line, int64_t n, int64_t size) {
         }
 }
 
-/* value[k] = window k of a batch on a line whose column `at` is line[0]; if `paired`, of a line of
- * pairs of columns. */
+/* value[k] = window k of a batch, on a line whose column `at` is line[0]. With `paired` the columns
+ * of the line are already joined in pairs. */
 static MG_NOINLINE void R(pool_along)(bool largest, real *restrict value, real *restrict line,
                                      const pool_set *b, const pool_batch *t, int64_t at,
                                      bool paired) {
@@ -159,8 +163,8 @@ static MG_NOINLINE void R(pool_along)(bool largest, real *restrict value, real *
 
 /* ---- maxima ---------------------------------------------------------------------------------- */
 
-/* line[c] = the maximum of column c of lines that lie `gap` apart, and what is there if `add`, for
- * nv vectors of columns, of the last of which only so many are read. */
+/* line[c] = the maximum of column c over lines that lie `gap` apart, and over line[c] if `add`. For
+ * nv vectors of columns. Only `left` lanes of the last vector are read unless `whole`. */
 MG_INLINE void R(pool_columns_max)(const int nv, const bool whole, real *line, const real *x,
                                   int64_t gap, int64_t lines, int64_t left, bool add) {
     vec v[2];
@@ -184,8 +188,8 @@ MG_INLINE void R(pool_columns_max)(const int nv, const bool whole, real *line, c
     }
 }
 
-/* The same of `width` columns, and then of further rows of windows, `below` on, whose columns come
- * `side` later. Masks cost little where there are 16 lanes: few columns are whole vectors then. */
+/* The same for `width` columns, and for further rows of windows, which lie `below` further and are
+ * written `side` further. With 16 lanes masks cost little, and few widths are full vectors. */
 static MG_NOINLINE void R(pool_lines_max)(real *restrict line, const real *restrict x, int64_t gap,
                                          int64_t lines, int64_t width, bool add, int64_t rows,
                                          int64_t below, int64_t side) {
@@ -193,7 +197,7 @@ static MG_NOINLINE void R(pool_lines_max)(real *restrict line, const real *restr
         int64_t c = 0;
         for (; c + 2 * LANES <= width; c += 2 * LANES)
             R(pool_columns_max)(2, true, line + c, x + c, gap, lines, 0, add);
-        for (; c < width; c += LANES) { /* some twice */
+        for (; c < width; c += LANES) { /* some columns twice */
             int64_t at = width < LANES ? 0 : mg_min(c, width - LANES);
             if (width < LANES) R(pool_columns_max)(1, false, line, x, gap, lines, width, add);
             else R(pool_columns_max)(1, true, line + at, x + at, gap, lines, 0, add);
@@ -203,7 +207,7 @@ static MG_NOINLINE void R(pool_lines_max)(real *restrict line, const real *restr
         const real *from = x;
         bool join = add;
         for (int64_t left = lines; left > 0; left -= 2 - left % 2, join = true) {
-            bool two = left % 2 == 0; /* the first alone if they are odd */
+            bool two = left % 2 == 0; /* an odd number: the first line alone */
             for (int64_t c = 0; c < width; c += LANES) {
                 const real *next = from + gap;
                 __builtin_prefetch((const char *)(from + c) + POOL_AHEAD);
@@ -220,7 +224,7 @@ static MG_NOINLINE void R(pool_lines_max)(real *restrict line, const real *restr
     }
 }
 
-/* The columns of n <= LANES tiles of two, in one line. */
+/* Loads the columns of n <= LANES tiles of two columns, in one line. */
 MG_INLINE void R(pool_load_pairs)(vec *low, vec *high, const real *line, int64_t n, int64_t ahead) {
     bool whole = n == LANES;
     *low = whole ? v_load(line) : R(pool_load)(line, 2 * n);
@@ -228,7 +232,7 @@ MG_INLINE void R(pool_load_pairs)(vec *low, vec *high, const real *line, int64_t
     __builtin_prefetch((const char *)line + ahead);
 }
 
-/* out[k] = the maximum of tile k of those, of one line or of another `gap` later. */
+/* out[k] = the maximum of such a tile k, in one line or also in the line `gap` further. */
 MG_INLINE void R(pool_some_pairs_max)(real *out, const real *x, int64_t n, int64_t gap,
                                      int64_t ahead) {
     vec low, high, low2, high2;
@@ -242,8 +246,8 @@ MG_INLINE void R(pool_some_pairs_max)(real *out, const real *x, int64_t n, int64
     R(pool_store)(out, R(pool_pairs)(true, low, high), n);
 }
 
-/* The maxima of a plane of such tiles, straight from their lines. The last ones are made twice
- * where a line is no whole number of vectors. */
+/* The maxima of a plane of such tiles, straight from their lines. The last tiles are computed twice
+ * if a line is not a multiple of the vector. */
 static MG_NOINLINE void R(pool_pairs_max)(real *restrict out, const real *restrict x,
                                          const pool_set *b) {
     int64_t n = b->count[2], below, gap, ahead = b->ahead;
@@ -257,7 +261,7 @@ static MG_NOINLINE void R(pool_pairs_max)(real *restrict out, const real *restri
     }
 }
 
-/* The same of all lines of a row, from column `at` on, and of `rows` rows if they are alike. */
+/* The same for all lines of a row from column `at` on, and for `rows` rows if they are alike. */
 MG_INLINE void R(pool_row_max)(real *restrict line, const real *restrict x, const pool_set *b,
                               const pool_row *row, int64_t at, int64_t width, int64_t rows,
                               int64_t side) {
@@ -288,7 +292,7 @@ static MG_NOINLINE void R(pool_best)(real *restrict best, const real *restrict x
     }
 }
 
-/* out[window] = its maximum. */
+/* out[window] = the window's maximum. */
 static void R(pool_max)(real *restrict out, const real *restrict x, const pool_set *b) {
     if (b->pairs && (POOL_SHORT || b->count[2] >= LANES)) {
         R(pool_pairs_max)(out, x, b);
@@ -300,8 +304,8 @@ static void R(pool_max)(real *restrict out, const real *restrict x, const pool_s
     }
 }
 
-/* at[k] = where the maximum of window i + k is, from its first element on: the first of ties, or the
- * first NaN. */
+/* at[k] = the offset of the maximum of window i + k from its first element: the first of ties, or
+ * the first NaN. */
 static MG_NOINLINE void R(pool_find)(ireal *restrict at, const real *restrict best,
                                     const real *restrict x, const pool_set *b, const pool_row *row,
                                     int64_t i, int64_t n) {
@@ -309,7 +313,7 @@ static MG_NOINLINE void R(pool_find)(ireal *restrict at, const real *restrict be
     const real *start = x + pool_line(b, row, 0) + b->start[2][i];
     R(pool_mask) found = {0};
     vec y = v_load_n(best, (int)n);
-    for (int64_t q = row->lines; q-- > 0;) { /* the first comes last */
+    for (int64_t q = row->lines; q-- > 0;) { /* the first match comes last */
         const real *line = x + pool_line(b, row, q) + b->start[2][i];
         for (int64_t j = size; j-- > 0;) {
             vec v = R(pool_pick)(line + j * step, b->apart, n);
@@ -321,7 +325,7 @@ static MG_NOINLINE void R(pool_find)(ireal *restrict at, const real *restrict be
     v_store((real *)at, (vec)found);
 }
 
-/* The same of one window, whose neighbouring columns are the lanes. */
+/* The same for one window, whose neighbouring columns are the lanes. */
 static MG_NOINLINE ireal R(pool_find_one)(real best, const real *restrict x, const pool_set *b,
                                          const pool_row *row, int64_t i) {
     int64_t size = b->size[2][i], step = b->step[2];
@@ -351,8 +355,9 @@ static MG_NOINLINE ireal R(pool_find_one)(real best, const real *restrict x, con
     return first;
 }
 
-/* How many columns of a batch of tiles are their tile's maximum, or NaN. `top`: the maxima, each in
- * all columns of its tile. Given `up`, out gets what that has for a column there, 0 elsewhere. */
+/* Counts the columns of a batch of tiles that are their tile's maximum, or NaN. `top`: the maxima,
+ * each repeated for all columns of its tile. With `up`, out receives up's value in columns that
+ * match, and 0 elsewhere. */
 static MG_NOINLINE int64_t R(pool_hits)(real *restrict out, const real *restrict up,
                                        const real *restrict top, const real *restrict x,
                                        const pool_set *b, const pool_batch *t) {
@@ -378,8 +383,8 @@ static MG_NOINLINE int64_t R(pool_hits)(real *restrict out, const real *restrict
     return hits;
 }
 
-/* out[...] = g[window] where the window has its maximum, 0 elsewhere, for a batch of tiles. False if some
- * have several such places: then it is 0 everywhere. */
+/* out[...] = g[window] where the window has its maximum, 0 elsewhere, for a batch of tiles. False
+ * if some tile has several maxima; then out is 0 everywhere. */
 static MG_NOINLINE bool R(pool_to_max)(real *restrict out, const real *restrict g,
                                       const real *restrict best, const real *restrict x,
                                       const pool_set *b, const pool_batch *t) {
@@ -399,8 +404,8 @@ static MG_NOINLINE bool R(pool_to_max)(real *restrict out, const real *restrict 
 
 #if MG_HAS_WIDE
 /* out[...] = g[window] where the window has its maximum, the first of ties or the first NaN, and 0
- * elsewhere in it, for tiles of two columns and one or two lines in rows that share no line. One
- * line is two that are the same, of which the first is written last. */
+ * elsewhere. For tiles of two columns and one or two lines, in rows that share no line. One line
+ * counts as two equal lines; the result of the first is written last. */
 static MG_NOINLINE void R(pool_pairs_to_max)(real *restrict out, const real *restrict g,
                                             const real *restrict x, const pool_set *b) {
     const vec none = v_set1(0);
@@ -437,7 +442,7 @@ static MG_NOINLINE void R(pool_pairs_to_max)(real *restrict out, const real *res
 }
 #endif
 
-/* places[window] = where in the plane its maximum is, or out[there] += g[window]. */
+/* places[window] = the index in the plane of the window's maximum; or out[index] += g[window]. */
 static void R(pool_argmax)(int64_t *restrict places, real *restrict out, const real *restrict g,
                           const real *restrict x, const pool_set *b) {
     real best[POOL_STRIP];

@@ -1,4 +1,4 @@
-/* plan.h: plans of pooling: where windows lie, and which of them are worked on together. */
+/* plan.h: plans of pooling: where windows lie, and which windows are worked on together. */
 #ifndef MG_POOL_PLAN_H
 #define MG_POOL_PLAN_H
 
@@ -9,47 +9,52 @@
 enum {
     POOL_AXES = 3,
     POOL_WIDE = MG_VECTOR_BYTES / 8,  /* doubles in a vector */
-    POOL_AHEAD = 2048,                /* bytes that are asked for before they are needed */
-    POOL_IN_CACHE = 4 << 20,          /* bytes of planes that a cache near by may well hold */
-    POOL_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
+    POOL_AHEAD = 2048,                /* bytes to prefetch ahead */
+    POOL_IN_CACHE = 4 << 20,          /* bytes of planes that a near cache may well hold */
+    POOL_MASKS = MG_VECTOR_BYTES > 16, /* a masked load costs no more than a load */
     POOL_PAIRWISE = MG_VECTOR_BYTES > 32, /* maxima of lines are joined two lines at a time */
     POOL_SHORT = MG_VECTOR_BYTES > 32 /* a row of tiles is worth a vector that it does not fill */
 };
 
 typedef enum { POOL_SUM, POOL_SPREAD, POOL_MAX, POOL_ARGMAX, POOL_MAX_VJP } pool_op;
 
-/* The terms of sums of lines: columns, or two at a time, which lie side by side or, of planes that
- * are lanes, in two vectors. */
+/* The terms of sums of lines: columns, or pairs of columns. The two of a pair lie side by side, or
+ * in two vectors if the lanes are planes. */
 typedef enum { POOL_COLUMNS, POOL_PAIRS, POOL_VECTORS } pool_sums;
 
-/* Boxes on three axes, those of mg_windows last. Those on the last axis from even0 to even1 have one
- * size and one divisor, and lie `apart` from each other. Tiles are all of one kind there, and none
- * reaches into the next; they may cover their lines. */
+/* Pooling windows on three axes; those of mg_windows are the last ones. Windows even0 to even1 on
+ * the last axis have one size and one divisor, and lie `apart` from each other. Tiles are windows
+ * that are all alike on the last axis and do not overlap there. They may cover their lines. */
 typedef struct {
     int64_t count[POOL_AXES], step[POOL_AXES], n[POOL_AXES];
     const int64_t *start[POOL_AXES], *size[POOL_AXES], *divisor[POOL_AXES];
-    int64_t even0, even1, apart, most; /* how many of them a strip holds, if any */
-    bool single;                /* is the only window all of a plane? */
-    bool tiled, covers, paired; /* are tiles made of pairs of columns? */
-    bool fills;                 /* is every element of a plane in one tile, of several columns? */
-    bool pairs;                 /* tiles of two columns and at most two lines, in even rows */
-    bool halves;                /* such, and a line of them is a vector at least */
-    bool doubles;               /* such, and every element of a plane is in one */
-    int64_t joined;             /* rows of windows whose tiles make one line */
-    int64_t below;              /* lines from one such row to the next, or 0 if they differ */
-    int64_t whole;              /* size of the only window of several axes, which are now the last */
-    int64_t ahead;              /* bytes that pairs and single windows are asked for ahead */
+    int64_t even0, even1, apart, most; /* most: number of such windows that a strip holds, if any */
+    bool single;                /* the only window is the whole plane */
+    bool tiled, covers, paired; /* paired: tiles are made of pairs of columns */
+    /* every element of a plane is in one tile, and tiles have several columns */
+    bool fills;
+    /* tiles of two columns and at most two lines, in evenly spaced rows */
+    bool pairs;
+    bool halves;                /* pairs, and a line of them has at least a vector */
+    bool doubles;               /* pairs, and every element of a plane is in one of them */
+    int64_t joined;             /* rows of windows whose tiles are put into one line */
+    /* lines from one such row to the next, or 0 if the distances differ */
+    int64_t below;
+    /* size of the only window of several axes, which are now the last axis */
+    int64_t whole;
+    int64_t ahead;              /* prefetch distance in bytes for pairs and single windows */
     int64_t reach;              /* from the first element of a window to its last, at most */
 } pool_set;
 
-/* The windows that agree on the first two axes: which, over how many lines they reach, by what to
- * divide. */
+/* A row of windows: those with the same place on the first two axes. `i0`, `i1`: the place. `left`:
+ * rows from here on. `lines`: lines that each window covers. `divisor`: product of the divisors on
+ * the first two axes. */
 typedef struct {
     int64_t i0, i1, left, lines;
     double divisor;
 } pool_row;
 
-/* The n windows from i on of each of some rows: as many as are worked on together. */
+/* Windows i to i + n of each of some rows, which are worked on together. */
 typedef struct {
     pool_row row;
     int64_t rows, i, n;
@@ -61,26 +66,27 @@ MG_INLINE void pool_enter(const pool_set *b, pool_row *row) {
         row->divisor = (double)b->divisor[0][row->i0] * (double)b->divisor[1][row->i1];
 }
 
-/* There is at least one. */
+/* The first row. There is at least one. */
 static pool_row pool_first(const pool_set *b) {
     pool_row row = {.left = b->count[0] * b->count[1]};
     pool_enter(b, &row);
     return row;
 }
 
-/* On by so many rows. */
+/* Moves on by `rows` rows. */
 MG_INLINE void pool_next(const pool_set *b, pool_row *row, int64_t rows) {
     if ((row->left -= rows) == 0) return;
     for (row->i1 += rows; row->i1 >= b->count[1]; row->i1 -= b->count[1]) row->i0++;
     pool_enter(b, row);
 }
 
-/* How many rows of a batch are worked on in one go: all if they are alike. */
+/* Number of rows of a batch that are worked on in one go: all rows if they are alike. */
 MG_INLINE int64_t pool_rows(const pool_set *b, const pool_batch *t) {
     return b->below > 0 ? t->rows : 1;
 }
 
-/* Which line of a plane is line q of the windows of a row, and where it starts. */
+/* Line q of the windows of a row, as the number of a line of the plane, and as the offset of its
+ * start. */
 MG_INLINE int64_t pool_number(const pool_set *b, const pool_row *row, int64_t q) {
     int64_t size1 = b->size[1][row->i1], j0 = q < size1 ? 0 : q / size1, j1 = q - j0 * size1;
     int64_t at0 = b->start[0][row->i0] + j0 * b->step[0];
@@ -90,28 +96,29 @@ MG_INLINE int64_t pool_line(const pool_set *b, const pool_row *row, int64_t q) {
     return pool_number(b, row, q) * b->n[2];
 }
 
-/* Where the first pairs start, and how far it is to their second line, 0 if there is none, and to
- * the next row of them. */
+/* Offset of the first pairs, the distance to their second line (0 if there is none), and to the
+ * next row of pairs. */
 static int64_t pool_pairs_first(const pool_set *b, int64_t *gap, int64_t *below) {
     *gap = b->size[1][0] == 2 ? b->step[1] * b->n[2] : 0;
     *below = b->below * b->n[2];
     return b->start[1][0] * b->n[2] + b->start[2][0];
 }
 
-/* How many windows from i on, at most so many, differ in nothing but the place. */
+/* Number of windows from i on, at most `most`, that differ only in their place. */
 MG_INLINE int64_t pool_alike(const pool_set *b, int64_t i, int64_t most) {
     return i < b->even0 || i >= b->even1 ? 1 : mg_min(most, b->even1 - i);
 }
 
-/* From the first column of window i to its last. */
+/* Number of columns from the first to the last of window i. */
 MG_INLINE int64_t pool_reach(const pool_set *b, int64_t i) {
     return (b->size[2][i] - 1) * b->step[2] + 1;
 }
 
-/* Is a row worked on with all the columns of its lines? */
+/* True if a row is worked on with all the columns of its lines. */
 MG_INLINE bool pool_by_lines(const pool_set *b) { return !b->tiled && b->n[2] <= POOL_STRIP; }
 
-/* How many windows from i on are worked on together: of a short line, or which a strip holds. */
+/* Number of windows from i on that are worked on together: all of a short line, or as many as a
+ * strip holds. */
 MG_INLINE int64_t pool_together(const pool_set *b, int64_t i) {
     return mg_min(b->count[2] - i, pool_by_lines(b) ? POOL_STRIP : pool_alike(b, i, b->most));
 }
@@ -136,7 +143,8 @@ static void pool_next_batch(const pool_set *b, pool_batch *t) {
     *t = pool_batch_at(b, t->row, i == b->count[2] ? 0 : i);
 }
 
-/* The elements of window i from j on that a strip holds: their number in *size, and the columns. */
+/* The elements of window i from element j on that a strip holds: their number in *size. Returns
+ * their columns. */
 MG_INLINE int64_t pool_piece(const pool_set *b, int64_t i, int64_t j, int64_t *size) {
     int64_t step = b->step[2];
     *size = mg_min(b->size[2][i] - j, mg_max(POOL_STRIP / step, 1));
@@ -151,7 +159,8 @@ MG_INLINE bool pool_is_even(const pool_set *b, int64_t i, int64_t mid) {
            b->start[2][i] == b->start[2][mid] + (i - mid) * b->apart;
 }
 
-/* The longest even run on the last axis that holds the window in the middle. */
+/* Finds the longest run of evenly spaced windows on the last axis that holds the window in the
+ * middle. */
 static void pool_find_even(pool_set *b) {
     const int64_t *start = b->start[2];
     int64_t count = b->count[2], mid = count / 2;
@@ -169,14 +178,15 @@ MG_INLINE bool pool_same(int64_t count, const int64_t *numbers) {
     return true;
 }
 
-/* Is every place on an axis in just one window? */
+/* True if every element of an axis is in exactly one window. */
 MG_INLINE bool pool_fills(const pool_set *b, int d) {
     int64_t i = 0, end = 0;
     while (i < b->count[d] && b->start[d][i] == end) end += b->size[d][i++];
     return i == b->count[d] && end == b->n[d] && b->step[d] == 1;
 }
 
-/* The distance of every row of windows on the second axis from the one before, or 0; there are several. */
+/* The distance between rows of windows on the second axis, or 0 if it varies. There are at least
+ * two rows. */
 static int64_t pool_rise(const pool_set *b) {
     const int64_t *start = b->start[1];
     int64_t rise = start[1] - start[0];
@@ -187,7 +197,7 @@ static int64_t pool_rise(const pool_set *b) {
     return rise;
 }
 
-/* Are the windows tiles, how many rows of them make a line? */
+/* Finds out whether the windows are tiles, and how many rows of tiles make a line. */
 static void pool_find_tiles(pool_set *b) {
     int64_t count = b->count[2], rows = b->count[0] * b->count[1], width = count * b->apart;
     b->joined = b->most = 1;
@@ -216,7 +226,7 @@ MG_INLINE bool pool_is_whole(const pool_set *b, int d) {
     return b->count[d] == 1 && b->size[d][0] == b->n[d];
 }
 
-/* The last axes become one where their only window is all of them. */
+/* Joins the last axes if their only window is all of them. */
 static void pool_join(pool_set *b) {
     static const int64_t one = 1;
     for (int d = POOL_AXES - 2; d >= 0 && pool_is_whole(b, d) && pool_is_whole(b, POOL_AXES - 1); d--) {
@@ -227,7 +237,8 @@ static void pool_join(pool_set *b) {
     }
 }
 
-/* The windows on axes of sizes n as those on three; 0, or why they do not lie in n. */
+/* Converts windows on axes of sizes n to three axes. 0, or an error code if they do not lie within
+ * n. */
 static int pool_read(pool_set *b, const int64_t *n, const mg_windows *from) {
     static const int64_t zero = 0, one = 1;
     const int64_t *starts = from->starts, *sizes = from->sizes, *divisors = from->divisors;

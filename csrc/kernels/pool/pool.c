@@ -1,5 +1,8 @@
-/* pool.c: sums and maxima over pooling windows on the last one to three axes, and their gradients. A window
- * has a start and a size of its own on every axis, so padding is cut off and adaptive pooling is the same. */
+/* pool.c: sums and maxima over pooling windows on the last one to three axes, and their gradients.
+ *
+ * A window has a start and a size of its own on every axis. Padding is thus cut off, and adaptive
+ * pooling is the same operation.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "plan.h"
 #include "base/system.h"
@@ -10,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Lanes with an even number, out of two vectors, and with an odd one. */
+/* Lane numbers that select the even, or the odd, elements of two vectors. */
 #define POOL_EVEN_2 0, 2
 #define POOL_EVEN_4 0, 2, 4, 6
 #define POOL_EVEN_8 POOL_EVEN_4, 8, 10, 12, 14
@@ -36,7 +39,7 @@
 #define POOL_ODD_f64 POOL_ODD_2
 #endif
 
-/* As many elements as there are doubles in a vector, as doubles and back. */
+/* Loads as many elements as there are doubles in a vector as doubles, and stores them back. */
 MG_INLINE vec_f64 pool_widen_f64(const double *p) { return v_load_f64(p); }
 MG_INLINE void pool_narrow_f64(double *p, vec_f64 v) { v_store_f64(p, v); }
 #if MG_HAS_WIDE
@@ -73,7 +76,7 @@ MG_INLINE vec_f64 pool_widen_both_f64(const double *p, const double *q) {
 #define MG_REAL 32
 #include "small_planes.inc.c"
 
-/* Integers, one by one: the maxima, or their places. */
+/* Integers, one by one: the maxima, or their indices. */
 static void pool_max_i64(int64_t *restrict out, const int64_t *restrict x, const pool_set *b,
                         bool places) {
     for (pool_row row = pool_first(b); row.left > 0; pool_next(b, &row, 1))
@@ -93,14 +96,14 @@ static void pool_max_i64(int64_t *restrict out, const int64_t *restrict x, const
 typedef struct {
     const pool_set *windows;
     int op, dtype;
-    int64_t planes, per_block, n, m; /* elements and windows a plane */
+    int64_t planes, per_block, n, m; /* elements and windows of a plane */
     int64_t together;                /* planes that are worked on at a time */
-    bool interleaved;                      /* as lanes */
+    bool interleaved;                      /* each plane is a lane */
     char *out;
-    const char *x, *g; /* as large as a plane, and one element a window */
+    const char *x, *g; /* x: with elements of whole planes; g: with one element for each window */
 } pool_job;
 
-/* For `count` planes from this one on, one or as many as are worked on together. */
+/* Computes `count` planes from this one on: one, or as many as are worked on together. */
 static void pool_plane(const pool_job *job, int64_t plane, int64_t count) {
     const pool_set *b = job->windows;
     int64_t itemsize = mg_itemsize(job->dtype);
@@ -150,8 +153,9 @@ static void pool_block(void *context, int64_t block) {
     }
 }
 
-/* Which planes are worked on together: small ones as lanes, and means of all of a plane as many at a time
- * as are doubles. Maxima of a line of pairs that fills a third of a vector have a shorter way. */
+/* Decides which planes are worked on together: small ones as lanes; for means of whole planes as
+ * many as there are doubles in a vector. Maxima of pairs whose line fills a third of a vector have
+ * a faster way. */
 static void pool_put_together(pool_job *job, pool_set *b) {
     bool sums = job->op == POOL_SUM || job->op == POOL_SPREAD, whole = sums && b->single;
     int64_t lanes = MG_VECTOR_BYTES / mg_itemsize(job->dtype);
@@ -165,8 +169,8 @@ static void pool_put_together(pool_job *job, pool_set *b) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Fills out from x, which has whole planes, or g, which has an element a window, or both. Elements of
- * whole planes: `full`. 0 or an error code. */
+/* Fills out from x, which has whole planes, or from g, which has an element for each window, or
+ * from both. `full`: number of elements of the whole planes. 0 or an error code. */
 static int pool_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t full, pool_set *b) {
     mg_array *from_x = NULL, *from_g = NULL;
     pool_job job = {.windows = b, .op = op, .dtype = x ? x->dtype : g->dtype, .out = out->data};
@@ -174,12 +178,12 @@ static int pool_run(int op, mg_array *out, mg_array *x, mg_array *g, int64_t ful
     job.m = b->count[0] * b->count[1] * b->count[2];
     if (full == 0) return MG_OK;
     if (job.dtype == MG_FLOAT32 && x && op != POOL_SUM && b->reach > INT32_MAX)
-        return mg_fail_code(MG_ESIZE, 0, 0); /* places are counted in 32 bits */
+        return mg_fail_code(MG_ESIZE, 0, 0); /* indices are 32-bit */
     if (job.m == 0) {
         memset(out->data, 0, (size_t)(out->size * mg_itemsize(out->dtype)));
         return MG_OK;
     }
-    /* A Zen 4 follows what lies in order by itself, if it comes from afar. */
+    /* Zen 4 prefetches memory that is read in order itself, if it comes from far away. */
     bool follows = mg_system_zen() == 4 && full * mg_itemsize(job.dtype) > POOL_IN_CACHE;
     b->ahead = follows ? 0 : POOL_AHEAD;
     int code = MG_OK;
@@ -205,7 +209,7 @@ static mg_array *pool_filled(int code, mg_array *out) {
     return NULL;
 }
 
-/* An element a window, in a new array. */
+/* A new array with an element for each window. */
 static mg_array *pool_reduce(int op, mg_array *x, const mg_windows *windows) {
     pool_set b;
     int64_t shape[MG_MAX_NDIM];
@@ -217,7 +221,8 @@ static mg_array *pool_reduce(int op, mg_array *x, const mg_windows *windows) {
     return y ? pool_filled(pool_run(op, y, x, NULL, x->size, &b), y) : NULL;
 }
 
-/* The windows on the last axes of a shape, of each of which g has an element; 0 or an error code. */
+/* Reads the windows on the last axes of a shape, and checks that g has an element for each. 0 or an
+ * error code. */
 static int pool_match(pool_set *b, const mg_array *g, int ndim, const int64_t *shape,
                       const mg_windows *windows) {
     int lead = ndim - (int)windows->axes;

@@ -1,19 +1,21 @@
-/* small_planes.inc.c: pooling of small planes, interleaved so that a lane holds a plane; a template.
+/* small_planes.inc.c: pooling of small planes, interleaved so that each lane holds a plane; a
+ * template.
  *
- * Element k of plane l of them becomes number k * LANES + l. A line is LANES times as long, a
- * column is a vector, and all vectors are full, whatever windows lie on a plane. Lines are joined as
- * those of one plane are, by a pool_set whose n[2] says how long they now are; maxima are taken in the
- * same order, and so are sums, but that pairs of columns of floats are added up after all lines. */
+ * Element k of plane l becomes number k * LANES + l. A line is LANES times as long, a column is a
+ * vector, and all vectors are full, whatever the windows. Lines are joined like those of one plane,
+ * by a pool_set whose n[2] has their new length. Maxima and sums are taken in the same order,
+ * except that pairs of columns of floats are added after all lines.
+ */
 #include "simd/real.h"
 
-/* together[k * LANES + l] = element k < n of plane l, or of the last of `count`; or, if `back`, the
- * other way. */
+/* together[k * LANES + l] = element k < n of plane l; missing planes repeat the last of `count`.
+ * With `back` the planes are written from `together`. */
 static MG_NOINLINE void R(pool_interleave)(real *restrict together, real *restrict planes, int64_t n,
                                      int64_t count, bool back) {
     real lines[LANES * LANES];
     bool whole = count == LANES && n >= LANES;
     for (int64_t k = 0; k < n; k += LANES) {
-        int64_t at = whole ? mg_min(k, n - LANES) : k; /* the last ones twice */
+        int64_t at = whole ? mg_min(k, n - LANES) : k; /* the last elements twice */
         real *those = together + at * LANES, *these = whole ? planes + at : lines;
         int64_t apart = whole ? n : LANES;
         if (back) R(v_transpose_square)(these, apart, those, LANES, NULL);
@@ -26,11 +28,12 @@ static MG_NOINLINE void R(pool_interleave)(real *restrict together, real *restri
     }
 }
 
-/* out[window] = the sum of its elements by its divisor. */
+/* out[window] = the sum of the window's elements over its divisor. */
 static void R(pool_lanes_sum)(real *restrict out, const real *restrict x, const pool_set *b) {
     enum { SIDE = LANES / POOL_WIDE };
     _Alignas(64) double line[POOL_SMALL * LANES];
-    const bool pairs = b->paired && SIDE == 1; /* of doubles a column is a vector, of floats two */
+    /* a column is one vector of doubles, or for floats two */
+    const bool pairs = b->paired && SIDE == 1;
     const int64_t first = pairs ? b->start[2][0] : 0, skipped = first * LANES;
     for (pool_row row = pool_first(b); row.left > 0; pool_next(b, &row, 1)) {
         int64_t some = b->size[1][row.i1], next = b->step[2] * LANES;
@@ -41,7 +44,7 @@ static void R(pool_lanes_sum)(real *restrict out, const real *restrict x, const 
             double *from = line + ((b->start[2][i] - first) >> pairs) * LANES;
             double by = R(pool_by)(b, &row, i);
             int64_t size = b->size[2][i] >> pairs, apart = b->apart >> pairs;
-            /* In pairs, as tiles along a line are. */
+            /* In pairs, as tiles along a line. */
             for (; b->paired && size % 2 == 0 && apart % 2 == 0; size /= 2, apart /= 2)
                 for (int64_t j = 0; j < size / 2 * LANES; j += POOL_WIDE) {
                     double *pair = from + j + j / LANES * LANES;
@@ -57,7 +60,7 @@ static void R(pool_lanes_sum)(real *restrict out, const real *restrict x, const 
     }
 }
 
-/* out[...] = the sum of g[window] by its divisor over the windows that an element lies in. */
+/* out[...] = the sum of g[window] over its divisor, for the windows that contain the element. */
 static void R(pool_lanes_spread)(real *restrict out, const real *restrict g, const pool_set *b) {
     _Alignas(64) real line[POOL_SMALL * LANES], shares[LANES * LANES];
     int64_t fresh = 0, lines = b->n[0] * b->n[1], step = b->step[2];
@@ -81,8 +84,8 @@ static void R(pool_lanes_spread)(real *restrict out, const real *restrict g, con
     memset(out + fresh * b->n[2], 0, (size_t)((lines - fresh) * b->n[2]) * sizeof(real));
 }
 
-/* out[window] = its maximum. Given g, out[...] = the sum of g[window] over the windows whose maximum, the first
- * of ties or the first NaN, an element is. */
+/* out[window] = the window's maximum. With g, out[...] = the sum of g[window] over the windows
+ * whose maximum the element is: the first of ties or the first NaN. */
 static void R(pool_lanes_max)(real *restrict out, const real *restrict g, const real *restrict x,
                              const pool_set *b) {
     _Alignas(64) real line[POOL_SMALL * LANES];
@@ -114,7 +117,7 @@ static void R(pool_lanes_max)(real *restrict out, const real *restrict g, const 
     }
 }
 
-/* The results of `op` for `count` planes of n elements and m windows; b as above. */
+/* The results of `op` for `count` planes of n elements and m windows. */
 static MG_NOINLINE void R(pool_lanes)(int op, real *restrict out, const real *restrict x,
                                      const real *restrict g, const pool_set *b, int64_t n, int64_t m,
                                      int64_t count) {

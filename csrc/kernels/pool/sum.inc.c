@@ -1,9 +1,9 @@
-/* sum.inc.c: sums over the pooling windows of one plane, and their transpose; a template. */
+/* sum.inc.c: sums over the pooling windows of one plane, and their gradient; a template. */
 #include "simd/real.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* The divisor of the sum of window i; of floats, whose sums are doubles, what multiplies it. */
+/* The divisor for the sum of window i. For floats, whose sums are doubles, its inverse. */
 MG_INLINE double R(pool_by)(const pool_set *b, const pool_row *row, int64_t i) {
     double divisor = b->divisor[2] ? row->divisor * (double)b->divisor[2][i] : 1;
     return sizeof(real) == 4 ? 1 / divisor : divisor;
@@ -16,7 +16,7 @@ MG_INLINE real R(pool_scaled_one)(double sum, double by) {
     return (real)(sizeof(real) == 4 ? sum * by : sum / by);
 }
 
-/* Two vectors of doubles, or the sums of their pairs. */
+/* Adds two vectors of doubles to a line, or the sums of their pairs. */
 MG_INLINE void R(pool_add_columns)(double *line, vec_f64 low, vec_f64 high, pool_sums of, bool add) {
     bool both = of == POOL_COLUMNS;
     if (of == POOL_PAIRS) low = pool_pairs_f64(false, low, high);
@@ -27,9 +27,9 @@ MG_INLINE void R(pool_add_columns)(double *line, vec_f64 low, vec_f64 high, pool
     if (both) v_store_f64(line + POOL_WIDE, high);
 }
 
-/* line[c] = the sum of column c, or of the pair of columns 2c and 2c + 1, of lines that lie `gap`
- * apart, and of what is there if `add`; then the same of further rows of windows, `below` on, whose
- * columns come `side` later. */
+/* line[c] = the sum of column c, or of columns 2c and 2c + 1, over lines that lie `gap` apart; plus
+ * line[c] if `add`. The same for further rows of windows, which lie `below` further and are written
+ * `side` further. */
 static MG_NOINLINE void R(pool_lines_sum)(double *restrict line, const real *restrict x, int64_t gap,
                                          int64_t lines, int64_t width, pool_sums of, bool add,
                                          int64_t rows, int64_t below, int64_t side) {
@@ -38,7 +38,7 @@ static MG_NOINLINE void R(pool_lines_sum)(double *restrict line, const real *res
         const real *from = x;
         bool join = add;
         for (int64_t left = lines; left > 0; left -= 2 - left % 2, join = true) {
-            bool two = left % 2 == 0; /* the first alone if they are odd */
+            bool two = left % 2 == 0; /* an odd number: the first line alone */
             for (int64_t c = 0; c < width; c += WIDTH) {
                 real part[2][WIDTH];
                 const real *these = from + c, *those = two ? these + gap : these;
@@ -65,9 +65,9 @@ static MG_NOINLINE void R(pool_lines_sum)(double *restrict line, const real *res
     }
 }
 
-/* The sums in lanes of n elements. If `pairs`, two floats are added before they become a double, which
- * costs half a unit of the sum of magnitudes. Sums are multiply-adds by 1, as conversions keep the adders
- * busy. More is asked for `ahead` bytes before it is needed. */
+/* Lane-wise sums of n elements. With `pairs` two floats are added before they become a double,
+ * which costs half a unit of the sum of magnitudes. Sums are multiply-adds by 1, as conversions
+ * keep the adders busy. Memory is prefetched `ahead` bytes before it is needed. */
 static MG_NOINLINE vec_f64 R(pool_lane_sums)(const real *x, int64_t n, bool pairs, int64_t ahead) {
     enum { PAIR = 2 * POOL_WIDE, WIDTH = POOL_SIDE * PAIR, LINE = 64 / sizeof(real) };
     vec_f64 sum[POOL_SIDE], by = v_set1_f64(1);
@@ -98,7 +98,8 @@ static MG_NOINLINE vec_f64 R(pool_lane_sums)(const real *x, int64_t n, bool pair
     return sum[0];
 }
 
-/* The sum of n elements, `step` apart. Pairs of floats that are too large are widened each alone. */
+/* The sum of n elements that lie `step` apart. If a pair of floats overflows, each is widened
+ * alone. */
 static MG_NOINLINE double R(pool_piece_sum)(const real *x, int64_t n, int64_t step, bool pairs,
                                            int64_t ahead) {
     double lane[POOL_WIDE], one = 0;
@@ -113,7 +114,7 @@ static MG_NOINLINE double R(pool_piece_sum)(const real *x, int64_t n, int64_t st
     return pairs && one - one != 0 ? R(pool_piece_sum)(x, n, step, false, 0) : one;
 }
 
-/* out[k] = sum[k] by what pool_by returns, k < n. */
+/* out[k] = sum[k] scaled by the value of pool_by, k < n. */
 static MG_NOINLINE void R(pool_divide)(real *restrict out, const double *restrict sum, double by,
                                       int64_t n) {
     for (int64_t k = 0; k < n; k += POOL_WIDE) {
@@ -125,7 +126,7 @@ static MG_NOINLINE void R(pool_divide)(real *restrict out, const double *restric
     }
 }
 
-/* out[k] = the sum of window k of a batch by its divisor. */
+/* out[k] = the sum of window k of a batch, over its divisor. */
 static MG_NOINLINE void R(pool_mean)(real *restrict out, const real *restrict x, const pool_set *b,
                                     const pool_batch *t) {
     _Alignas(64) double line[POOL_STRIP + 2 * LANES], value[POOL_STRIP + POOL_WIDE], *end = line;
@@ -135,7 +136,7 @@ static MG_NOINLINE void R(pool_mean)(real *restrict out, const real *restrict x,
     if (width <= POOL_STRIP) {
         int64_t rows = pool_rows(b, t), side = t->n * b->apart >> b->paired;
         for (int64_t r = 0; r < t->rows; r += rows, pool_next(b, &row, rows)) {
-            int64_t some = b->size[1][row.i1]; /* lines that lie equally far apart */
+            int64_t some = b->size[1][row.i1]; /* lines that are evenly spaced */
             for (int64_t q = 0; q < row.lines; q += some)
                 R(pool_lines_sum)(end, x + pool_line(b, &row, q) + at, b->step[1] * b->n[2], some,
                                  width, b->paired ? POOL_PAIRS : POOL_COLUMNS, q > 0, rows,
@@ -152,7 +153,7 @@ static MG_NOINLINE void R(pool_mean)(real *restrict out, const real *restrict x,
                 one += R(pool_piece_sum)(x + pool_line(b, &row, q) + at + j * step,
                                         mg_min(all - j, POOL_PIECE), step, step == 1, 4 * b->ahead);
         *out = R(pool_scaled_one)(one, by);
-        return; /* a vector would wait until the number has left for memory */
+        return; /* a vector load of *out would wait for the store */
     }
     for (int64_t k = 0, m; k < n; k += m) {
         m = mg_min(pool_alike(b, t->i + k, n), n - k);
@@ -160,8 +161,8 @@ static MG_NOINLINE void R(pool_mean)(real *restrict out, const real *restrict x,
     }
 }
 
-/* The means of a plane of such tiles, straight from their lines. The last ones are made twice
- * where a line is no whole number of vectors. */
+/* The means of a plane of such tiles, straight from their lines. The last tiles are computed twice
+ * if a line is not a multiple of the vector. */
 static MG_NOINLINE void R(pool_pairs_mean)(real *restrict out, const real *restrict x,
                                           const pool_set *b) {
     enum { WIDTH = 2 * POOL_WIDE };
@@ -187,7 +188,7 @@ static MG_NOINLINE void R(pool_pairs_mean)(real *restrict out, const real *restr
         }
 }
 
-/* out[window] = the sum of its elements by its divisor. */
+/* out[window] = the sum of the window's elements over its divisor. */
 static void R(pool_sum)(real *restrict out, const real *restrict x, const pool_set *b) {
     if (b->single) {
         pool_row row = pool_first(b);
@@ -207,8 +208,8 @@ static void R(pool_sum)(real *restrict out, const real *restrict x, const pool_s
     }
 }
 
-/* The means of as many planes, one window of n each, as there are doubles in a vector: transposed, their lanes
- * are added side by side. */
+/* The means of as many planes as there are doubles in a vector, each one window of n elements.
+ * Their lane sums are transposed and then added side by side. */
 static MG_NOINLINE void R(pool_planes_mean)(real *restrict out, const real *restrict x,
                                            const pool_set *b, int64_t n) {
     vec_f64 sum[POOL_WIDE];
@@ -225,9 +226,9 @@ static MG_NOINLINE void R(pool_planes_mean)(real *restrict out, const real *rest
         if (sum[0][k] - sum[0][k] != 0) R(pool_sum)(out + k, x + k * n, b);
 }
 
-/* ---- sums, the way back ---------------------------------------------------------------------- */
+/* ---- gradients of sums ----------------------------------------------------------------------- */
 
-/* to[k] = g[k] by the divisor of window i, k < n; whole vectors are written. */
+/* to[k] = g[k] over the divisor of window i, k < n. Full vectors are written. */
 MG_INLINE void R(pool_shares)(real *restrict to, const real *restrict g, int64_t n, const pool_set *b,
                              const pool_row *row, int64_t i) {
     double by = R(pool_by)(b, row, i);
@@ -239,7 +240,7 @@ MG_INLINE void R(pool_shares)(real *restrict to, const real *restrict g, int64_t
     }
 }
 
-/* line[c] = the sum of g[k] by its divisor over the windows i + k that column at + c lies in. */
+/* line[c] = the sum of g[k] over its divisor, for the windows i + k that contain column at + c. */
 MG_INLINE void R(pool_share)(real *restrict line, const real *restrict g, const pool_set *b,
                             const pool_batch *t, int64_t at, int64_t width) {
     real shares[POOL_STRIP + LANES];
@@ -259,9 +260,9 @@ MG_INLINE void R(pool_share)(real *restrict line, const real *restrict g, const 
                 *to += shares[k];
             } else if (b->apart == 1) {
                 v_store(to, v_load(to) + share);
-            } else { /* what comes next in the windows, at once if it is the next column */
+            } else { /* also the next elements of the windows, if they are the next columns */
                 bool both = step == 1 && to < last;
-                vec next = both ? share : v_set1(0); /* share may be infinite, or NaN */
+                vec next = both ? share : v_set1(0); /* share may be infinite or NaN */
                 vec low = TRANSPOSE_SHUFFLE(share, next, R(TRANSPOSE_LO));
                 vec high = TRANSPOSE_SHUFFLE(share, next, R(TRANSPOSE_HI));
                 v_store(to, v_load(to) + low);
@@ -271,7 +272,8 @@ MG_INLINE void R(pool_share)(real *restrict line, const real *restrict g, const 
     }
 }
 
-/* The same for a batch of tiles that cover their lines: each share in all columns of its tile. */
+/* The same for a batch of tiles that cover their lines: each share is repeated for all columns of
+ * its tile. */
 MG_INLINE void R(pool_tile)(real *restrict line, const real *restrict g, const pool_set *b,
                            const pool_batch *t) {
     int64_t n = t->rows * t->n;
@@ -279,8 +281,8 @@ MG_INLINE void R(pool_tile)(real *restrict line, const real *restrict g, const p
     R(pool_repeat)(line, n, b->size[2][t->i]);
 }
 
-/* The line is added to columns at to at + width of all lines of a row, or written to those from
- * `fresh` on, and 0 to those that it leaves out. Returns the next `fresh`. */
+/* Adds the line to columns at .. at + width of all lines of a row. Lines from `fresh` on are
+ * written instead. Lines that are left out become 0. Returns the next `fresh`. */
 static MG_NOINLINE int64_t R(pool_add_line)(real *restrict out, const real *restrict line,
                                            const pool_set *b, const pool_row *row, int64_t at,
                                            int64_t width, int64_t fresh) {
@@ -323,7 +325,7 @@ static MG_NOINLINE void R(pool_pairs_spread)(real *restrict out, const real *res
     }
 }
 
-/* out[...] = the sum of g[window] by its divisor over the windows that an element lies in. */
+/* out[...] = the sum of g[window] over its divisor, for the windows that contain the element. */
 static void R(pool_spread)(real *restrict out, const real *restrict g, const pool_set *b) {
     _Alignas(64) real line[POOL_STRIP + 3 * LANES];
     if (b->single) {
@@ -336,7 +338,7 @@ static void R(pool_spread)(real *restrict out, const real *restrict g, const poo
         R(pool_pairs_spread)(out, g, b);
         return;
     }
-    bool each = b->covers || b->n[2] <= POOL_STRIP; /* are all columns of a line written? */
+    bool each = b->covers || b->n[2] <= POOL_STRIP; /* all columns of a line are written */
     int64_t lines = b->n[0] * b->n[1], step = b->step[2], fresh = each ? 0 : lines, at;
     if (fresh) memset(out, 0, (size_t)(lines * b->n[2]) * sizeof(real));
     for (pool_batch t = pool_first_batch(b); t.n > 0; pool_next_batch(b, &t)) {
@@ -362,7 +364,8 @@ static void R(pool_spread)(real *restrict out, const real *restrict g, const poo
             }
         }
         g += t.rows * t.n;
-        /* Batches of one row share no column, unless each has all the columns of its lines. */
+        /* Batches of one row share no column, unless each batch has all the columns of its
+         * lines. */
         if (pool_by_lines(b) || t.i + t.n == b->count[2]) fresh = next;
     }
     if (fresh < lines)

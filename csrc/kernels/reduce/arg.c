@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* A long index is cut into segments, so that threads can share it and places fit 32 bits. */
+/* A long index is cut into segments, so that threads can share it and an index fits 32 bits. */
 
 #define MG_REAL 32
 #include "arg.inc.c"
@@ -37,7 +37,7 @@ static void arg_block(void *context, int64_t block) {
     }
 }
 
-/* y = the places by the plan; 0 or an error code. */
+/* Stores the indices in y, by the plan. 0 or an error code. */
 static int arg_run(int sign, const reduce_plan *p, mg_array *y, const mg_array *x) {
     arg_job job = {.plan = p, .sign = sign, .dtype = x->dtype, .kept = y->size, .x = x->data};
     job.itemsize = mg_itemsize(x->dtype);
@@ -67,7 +67,7 @@ static int arg_run(int sign, const reduce_plan *p, mg_array *y, const mg_array *
     return MG_OK;
 }
 
-/* Integers and truth values: y[o][j] = the place over i in x[o][i][j], x contiguous. */
+/* Integers and truth values: y[o][j] = the index over i in x[o][i][j], x contiguous. */
 static void arg_plain(int op, void *out, const mg_array *x, int64_t outer, int64_t n,
                       int64_t inner) {
     int64_t *y = out;
@@ -85,8 +85,8 @@ static void arg_plain(int op, void *out, const mg_array *x, int64_t outer, int64
         }
 }
 
-/* Places in x of the first extrema, from those in `seen`, which is x with elements that are one taken
- * once: the first of these. */
+/* Converts indices in `seen` to indices in x. `seen` is x without repeated elements. The first
+ * repetition is the first extremum in x. */
 static void arg_unfold(int64_t *y, int64_t size, const mg_array *x, const mg_array *seen,
                        uint32_t mask) {
     for (int64_t i = 0; i < size; i++) {
@@ -101,7 +101,7 @@ static void arg_unfold(int64_t *y, int64_t size, const mg_array *x, const mg_arr
     }
 }
 
-/* The places into y; false where there is no memory. */
+/* Stores the indices in y. False if there is no memory. */
 static bool arg_find(int op, mg_array *y, mg_array *x, uint32_t mask) {
     int64_t n = 1, inner = 1;
     for (int d = 0; d < x->ndim; d++) {

@@ -1,11 +1,11 @@
-/* arg.inc.c: the place of the first maximum of x, or of -x; the first NaN beats all numbers. */
+/* arg.inc.c: the index of the first maximum of x, or of -x; the first NaN wins over all numbers. */
 #include "simd/real.h"
 
-/* Does x come before the best so far, b? */
+/* True if x beats the best value so far, b. */
 MG_INLINE bool R(arg_better)(real x, real b) { return !(x <= b) & (b == b); }
 
-/* The first i with x[i] tied with `best`, which is there. Whole steps first: their loops are
- * vectorised, which one that stops at the first hit is not. */
+/* The first i with x[i] tied with `best`, which occurs. Full steps come first: their loops are
+ * vectorised, which a loop that stops at the first hit is not. */
 static MG_NOINLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
     int64_t i = 0;
     for (; i + ARG_STEP <= n; i += ARG_STEP) {
@@ -22,12 +22,13 @@ static MG_NOINLINE int64_t R(arg_find)(const real *x, int64_t n, real best) {
     return i;
 }
 
-/* The extrema of four lines of n elements, `apart` from each other, and the blocks that they are in. */
+/* The extrema of four lines of n elements, `apart` from each other, and the blocks in which they
+ * occur. */
 static MG_NOINLINE void R(arg_blocks_apart)(int sign, real *best, int64_t *where, const real *x,
                                             int64_t apart, int64_t n) {
     for (int64_t i = 0; i < n; i += REDUCE_BLOCK) {
         real t[LANES];
-        /* a last block that is not full begins earlier: what it has of the one before is no better */
+        /* a last block that is not full begins earlier; the elements read twice are no better */
         int64_t at = mg_min(i, n - REDUCE_BLOCK);
         v_store(t, sign > 0 ? R(reduce_extremum_apart)(REDUCE_MAX, x + at, apart, REDUCE_BLOCK)
                             : R(reduce_extremum_apart)(REDUCE_MIN, x + at, apart, REDUCE_BLOCK));
@@ -40,8 +41,8 @@ static MG_NOINLINE void R(arg_blocks_apart)(int sign, real *best, int64_t *where
     }
 }
 
-/* best[r], index[r] of row r: four rows at once as in reduce_along_rows, or four parts of a long one.
- * Returns how many rows that were. */
+/* best[r], index[r] of row r, four rows at once as in reduce_along_rows, or four parts of a long
+ * row. Returns the number of rows done. */
 static MG_NOINLINE int64_t R(arg_rows_apart)(int sign, real *restrict best, int64_t *restrict index,
                                              int64_t y_step, const real *restrict x, int64_t x_step,
                                              int64_t rows, int64_t n, int64_t base) {
@@ -75,14 +76,14 @@ static MG_NOINLINE int64_t R(arg_rows_apart)(int sign, real *restrict best, int6
     return r;
 }
 
-/* The extremum of n >= 128 neighbouring elements and its place; for NaN, where to look for it. Each lane
- * knows its own extremum and the first block of that, as a number (below ARG_SEGMENT, so exact), so that
- * nothing has to be foreseen. */
+/* The extremum of n >= 128 neighbouring elements and its index. For NaN, the index where to start
+ * the search. Each lane keeps its own extremum and the first block of it. The block is kept as a
+ * float, which is exact below ARG_SEGMENT. The loop thus has no unpredictable branch. */
 MG_INLINE real R(arg_of_blocks)(int kind, const real *x, int64_t n, int64_t *where) {
     vec lane = {0}, in = {0}, seen, probe, top;
     top = R(reduce_extrema)(kind, 4, x, REDUCE_BLOCK, &seen);
     for (int64_t i = REDUCE_BLOCK; i < n; i += REDUCE_BLOCK) {
-        /* a last block that is not full begins earlier: what it has of the one before is no better */
+        /* a last block that is not full begins earlier; the elements read twice are no better */
         int64_t at = mg_min(i, n - REDUCE_BLOCK);
         reduce_fetch(x + at, REDUCE_BLOCK * sizeof(real));
         vec v = R(reduce_extrema)(kind, 4, x + at, REDUCE_BLOCK, &probe);
@@ -120,7 +121,7 @@ MG_INLINE void R(arg_along_rows)(int sign, real *restrict best, int64_t *restric
     }
 }
 
-/* Element i of some columns, the terms t. */
+/* Joins element i of some columns, the terms t. */
 MG_INLINE void R(arg_step)(vec *b, R(reduce_mask) *where, vec t, int64_t i) {
     R(reduce_mask) here = {0}, take = ~(t <= *b) & (*b == *b);
     here += (ireal)i;
@@ -170,7 +171,7 @@ static void R(arg_piece)(int sign, const reduce_plan *p, void *best, int64_t *in
     else R(arg_along_rows)(-1, b, index, p->run_y, rows, p->run_x, run, n, base);
 }
 
-/* The first of the best over `segments` rows of `width`, into the first row. */
+/* Joins `segments` rows of `width` into the first row; ties go to the first segment. */
 static void R(arg_merge)(void *best, int64_t *index, int64_t segments, int64_t width) {
     real *b = best;
     for (int64_t s = 1; s < segments; s++)

@@ -1,7 +1,8 @@
-/* backward.c: the gradients of extrema, variances, norms and logsumexp.
+/* backward.c: gradients of extrema, variances, norms and logsumexp.
  *
- * They need something of each line first: how many elements share an extremum, or the mean. Lines of
- * neighbouring elements that fit into cache are read once for both. */
+ * They first need a value of each line: the number of ties with the extremum, or the mean. Lines of
+ * neighbouring elements that fit into cache are read from memory once for both.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
@@ -15,7 +16,8 @@
 #define MG_REAL 64
 #include "backward.inc.c"
 
-/* `a` with the size-1 axes that reducing x over `mask` took away; MG_ESHAPE if it does not fit. */
+/* `a` with the size-1 axes that a reduction of x over `mask` dropped; MG_ESHAPE if `a` does not
+ * fit. */
 static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t mask, int keepdims) {
     int64_t shape[MG_MAX_NDIM], strides[MG_MAX_NDIM];
     int from = 0;
@@ -31,8 +33,8 @@ static mg_array *back_unsqueeze(const mg_array *a, const mg_array *x, uint32_t m
     return mg_alias(a, a->data, x->ndim, shape, strides);
 }
 
-/* x as lines of n elements along one group of axes, `inner` of them side by side; false if it is
- * not, or lies in another way. */
+/* Describes x as lines of n elements along one group of axes, with `inner` of them side by side.
+ * False if x has more groups or another layout. */
 static bool back_as_lines(const mg_array *x, uint32_t mask, const mg_array *y, const mg_array *g,
                           int64_t *n, int64_t *inner) {
     bool before = false; /* on the axes before the group */
@@ -69,8 +71,8 @@ static void back_block(void *context, int64_t block) {
     }
 }
 
-/* The gradient in one pass, where lines are neighbouring elements that fit into cache; else false.
- * kind: what is needed of each line. */
+/* The gradient in one pass, if lines are neighbouring elements that fit into cache; else false.
+ * `kind`: the value that is needed of each line. */
 static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t mask,
                           const mg_array *y, const mg_array *g) {
     back_job job = {.kind = kind, .dtype = x->dtype, .plan = {.stride = 1}};
@@ -91,7 +93,7 @@ static bool back_in_cache(int kind, mg_array *dx, const mg_array *x, uint32_t ma
     return true;
 }
 
-/* ---- extrema that one element has ---- */
+/* ---- extrema without ties ------------ */
 
 typedef struct {
     int dtype;
@@ -116,8 +118,8 @@ static void back_tied_block(void *context, int64_t block) {
     atomic_fetch_add(&job->ties, ties);
 }
 
-/* The gradient in one pass, which has to be thrown away where a line's extremum occurs twice: then
- * false. Every line has its extremum, so that none has it twice where as many are tied as there are
+/* The gradient in one pass, which is useless if an extremum occurs twice in a line; the result is
+ * then false. Every line has its extremum. No line thus has it twice if there are as many ties as
  * lines. */
 static bool back_untied(mg_array *dx, const mg_array *x, uint32_t mask, const mg_array *y,
                         const mg_array *g) {
@@ -132,8 +134,8 @@ static bool back_untied(mg_array *dx, const mg_array *x, uint32_t mask, const mg
     return job.ties == y->size;
 }
 
-/* y = max or min of x over axes: the elements equal to it share g evenly. Ties are counted first,
- * as a sum of terms 1 and 0 whose centres are y. */
+/* y = max or min of x over axes: the elements equal to y share g evenly. Ties are counted first, as
+ * a sum of terms 1 and 0 with y as centres. */
 mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                           int keepdims) {
     uint32_t mask;
@@ -163,7 +165,7 @@ mg_array *mg_extremum_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, cons
     return dx;
 }
 
-/* The means over `mask`; where a sum overflowed, from sums of smaller terms. */
+/* The means over `mask`. If a sum overflowed, they are computed from smaller terms. */
 static mg_array *back_means(mg_array *x, uint32_t mask) {
     bool narrow = x->dtype == MG_FLOAT32;
     double n = (double)mg_reduce_extent(x, mask), part = 1;
@@ -199,9 +201,9 @@ mg_array *mg_scale_units(mg_array *y, int all) {
     return units;
 }
 
-/* Where partials left the range, or `scale` is infinite, as nothing is left to divide by: dx from all
- * factors at once. A root y that may have lost digits is made again, of x in other units. y is NULL
- * for a variance, and has else the reduced axes, as has g. 0 or an error code. */
+/* Computes dx from all factors at once, if partials left the range, or if `scale` is infinite
+ * (division by 0). A root y that may have lost digits is recomputed from scaled x. y is NULL for a
+ * variance. Otherwise y and g have the reduced axes. 0 or an error code. */
 static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, uint32_t mask,
                           bool centred, double scale) {
     bool narrow = x->dtype == MG_FLOAT32, limit = isinf(scale);
@@ -243,8 +245,8 @@ static int back_with_care(mg_array *dx, mg_array *x, mg_array *y, mg_array *g, u
     return code;
 }
 
-/* Gradients of large means: less what they add up to along each line, instead of 0, by its length. 0 or
- * an error code. */
+/* For large means: subtracts from the gradients of each line the mean of their sum, which should be
+ * 0. 0 or an error code. */
 static int back_recentre(mg_array *dx, mg_array *x, mg_array *mean, uint32_t mask) {
     bool narrow = x->dtype == MG_FLOAT32;
     int64_t shape[MG_MAX_NDIM], middle = 0, last = 0;
@@ -280,8 +282,8 @@ static int back_recentre(mg_array *dx, mg_array *x, mg_array *mean, uint32_t mas
     return code;
 }
 
-/* y = the variance of x, its root or the norm: dx = scale * g * (x - mean), for a root over y; the
- * norm's mean is 0. `y` is NULL for the variance. */
+/* y = the variance of x, its square root, or the norm: dx = scale * g * (x - mean), divided by y
+ * for a root. The norm's mean is 0. `y` is NULL for the variance. */
 mg_array *mg_deviation_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, const int32_t *axes,
                         double scale, int centred, int keepdims) {
     uint32_t mask;
@@ -322,8 +324,8 @@ mg_array *mg_deviation_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
 
 #if MG_HAS_WIDE
 
-/* x and dx as runs of n elements, along each of which y, and g, is one element or n neighbours; a
- * long run in pieces, short ones some at a time. */
+/* x and dx as runs of n elements. Along each run y is one element or n neighbours, and so is g. A
+ * long run is cut into pieces, and short runs are done some at a time. */
 typedef struct {
     int dtype, ndim;
     int64_t itemsize, n, pieces, runs, per_block;
@@ -356,8 +358,8 @@ static void back_runs_block(void *context, int64_t block) {
     }
 }
 
-/* The gradient run by run; false if x does not lie in such runs, or they are short, or what is
- * made goes past the caches. */
+/* The gradient run by run. False if x has no such runs, or they are short, or non-temporal stores
+ * are better. */
 static bool back_runs(mg_array *dx, const mg_array *x, const mg_array *y, const mg_array *g) {
     int64_t bytes = x->size * mg_itemsize(x->dtype);
     if (!mg_is_contiguous(x) || x->size < BACK_RUN) return false;

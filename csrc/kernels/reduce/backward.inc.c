@@ -1,7 +1,7 @@
-/* backward.inc.c: gradients of reductions, element by element; a template, read once for each float width. */
+/* backward.inc.c: gradients of reductions, element by element; a template for each float width. */
 #include "simd/real.h"
 
-/* out = g / (how many share it); out and the count are the same array. */
+/* out = g / count, the number of elements that share g; out and count are the same array. */
 static void R(back_share)(void *out, const void *const *in, int64_t n) {
     real *y = out;
     const real *g = in[0], *count = in[1];
@@ -10,13 +10,13 @@ static void R(back_share)(void *out, const void *const *in, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = g[i] / count[i];
 }
 
-/* partial = (g / y) * scale, or g * scale without a y; out and g are the same array. 0 where g or
- * g / y is, whatever the other factors are, and where y is, which is a root. Whether one of them left
- * the range of exact numbers, though its product with a deviation may be in it. */
+/* partial = (g / y) * scale, or g * scale without y; out and g are the same array. The partial is 0
+ * if g or g / y is 0, whatever the other factors are, and if the root y is 0. True if a partial
+ * lost digits or overflowed, though its product with a deviation may be in range. */
 static bool R(back_partial)(void *out, const void *from, const void *root, int64_t n, double scale) {
     const real least = REAL_C(sizeof(real) == 4 ? FLT_MIN : DBL_MIN);
     const real most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
-    real *partial = out; /* a subnormal root has few digits itself */
+    real *partial = out; /* a subnormal root itself has few digits */
     const real *g = from, *y = root;
     ireal left = 0;
     for (int64_t i = 0; i < n; i++) { /* g is overwritten below */
@@ -31,11 +31,11 @@ static bool R(back_partial)(void *out, const void *from, const void *root, int64
     return left != 0;
 }
 
-/* For an extremum y: the share of what is tied with it. */
+/* For an extremum y: the share, if x is tied with y. */
 MG_INLINE real R(back_spread)(real x, real y, real share) {
     return R(reduce_tied)(x, y) ? share : 0;
 }
-/* For a sum of squares about the mean: 0 where the partial is, whatever x is. */
+/* For a sum of squares about the mean: 0 if the partial is 0, whatever x is. */
 MG_INLINE real R(back_lean)(real x, real mean, real partial) {
     return partial == 0 ? 0 : partial * (x - mean);
 }
@@ -55,8 +55,8 @@ static void R(back_spread_kernel)(void *out, const void *const *in, int64_t n) {
 static void R(back_lean_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_loop)(out, in, n, R(back_lean));
 }
-/* A mean that is large beside the deviations is not exact for them. Three elements tell: of numbers
- * around 0 hardly ever all three lie so near their mean. */
+/* True if a mean is so large beside the deviations that its rounding error matters for them. Three
+ * elements decide. Among numbers around 0, hardly ever are all three so near their mean. */
 MG_INLINE bool R(back_is_near)(real x, real mean) {
     real apart = x - mean, size = mean < 0 ? -mean : mean;
     return size > 64 * (apart < 0 ? -apart : apart);
@@ -64,7 +64,7 @@ MG_INLINE bool R(back_is_near)(real x, real mean) {
 MG_INLINE bool R(back_is_far)(real mean, real first, real middle, real last) {
     return R(back_is_near)(first, mean) & R(back_is_near)(middle, mean) & R(back_is_near)(last, mean);
 }
-/* Then what gradients add up to, instead of 0, is taken off. */
+/* Gradients about a mean must add up to 0. Subtracts the mean of their actual sum. */
 static MG_NOINLINE void R(back_recentre)(real *restrict dx, int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) sum += (double)dx[i];
@@ -87,8 +87,8 @@ static bool R(back_any)(const void *of, int64_t n) {
         if (a[i] != 0) return true;
     return false;
 }
-/* The same about 0, of x and the partial. A loop this short has to ask for x itself: without, it took up to
- * 1.2 times as long. */
+/* The same about 0, for x and the partial. This loop is so short that it must prefetch x itself.
+ * Without prefetching it took up to 1.2 times as long. */
 static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     enum { STEP = 4 * LANES };
     real *restrict dx = out;
@@ -101,8 +101,8 @@ static void R(back_scale_kernel)(void *out, const void *const *in, int64_t n) {
     }
 }
 
-/* g (x - mean) / y scale, from factors of any size: x - mean is over y, so that the quotient is near 1, and
- * halved where it could overflow. Without a y that is 1. */
+/* g (x - mean) / y scale, from factors of any size. The deviation is first divided by y, so that
+ * the quotient is near 1. Both are halved if they could overflow. Without a root, y is 1. */
 static void R(back_apart_kernel)(void *out, const void *const *in, int64_t n) {
     real *dx = out;
     const real *x = in[0], *mean = in[1], *y = in[2], *g = in[3], *scale = in[4];
@@ -113,8 +113,8 @@ static void R(back_apart_kernel)(void *out, const void *const *in, int64_t n) {
         dx[i] = none ? 0 : REAL_C((double)g[i] * (part * (double)scale[i]));
     }
 }
-/* The same where nothing is divided by 0: infinite, but for elements at the mean, and NaN where all
- * are equal. `spread` is 0 there. */
+/* The same where the divisor is 0: infinite, except for elements at the mean, and NaN if all are
+ * equal. In that case `spread` is 0. */
 static void R(back_limit_kernel)(void *out, const void *const *in, int64_t n) {
     real *dx = out;
     const real *x = in[0], *mean = in[1], *spread = in[2], *g = in[3];
@@ -124,7 +124,7 @@ static void R(back_limit_kernel)(void *out, const void *const *in, int64_t n) {
     }
 }
 
-/* Whether roots are so small or large that they, or what is divided by them, may have lost digits. */
+/* True if roots are so small or large that they, or quotients by them, may have lost digits. */
 static bool R(back_far)(const void *roots, int64_t n) {
     const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
     ireal far = 0;
@@ -132,7 +132,8 @@ static bool R(back_far)(const void *roots, int64_t n) {
     return far != 0;
 }
 
-/* Powers of two that bring those nearer to 1, and 1 for others; or, if `all`, all of them near 1. */
+/* Powers of two that bring such roots nearer to 1, and 1 for others. With `all`, all roots are
+ * brought near 1. */
 static void R(back_units)(void *out, const void *roots, int64_t n, bool all) {
     enum { FAR = sizeof(real) == 4 ? 126 : 1022 };
     const real most = REAL_C(sizeof(real) == 4 ? 0x1p96 : 0x1p960), *y = roots;
@@ -154,7 +155,7 @@ static bool R(back_finite)(const void *from, int64_t n) {
     return sum == 0;
 }
 
-/* A row's mean; where the sum overflowed, from a sum of smaller terms. */
+/* The mean of a row. If the sum overflowed, it is computed from smaller terms. */
 MG_INLINE real R(back_mean)(real sum, const real *x, int64_t n) {
     if (MG_UNLIKELY(sum - sum != 0)) {
         real mean = 0;
@@ -165,18 +166,19 @@ MG_INLINE real R(back_mean)(real sum, const real *x, int64_t n) {
 }
 
 #if MG_HAS_WIDE
-/* Are all of y finite and none of g 0? Then g * exp(x - y) needs no second look. */
+/* True if all of y are finite and no g is 0. Then g * exp(x - y) needs no special cases. */
 static bool R(back_is_plain)(const void *of, int64_t n, const void *upstream, int64_t gs) {
     const real *y = of, *g = upstream;
-    R(one_bits) other = 0; /* as wide as a number, so that both loops are vectors */
+    R(one_bits) other = 0; /* as wide as the float, so that both loops are vectorised */
     MG_APART for (int64_t i = 0; i < n; i++) other |= y[i] - y[i] == 0 ? 0 : 1;
     MG_APART for (int64_t i = 0; i < gs; i++) other |= g[i] == 0 ? 1 : 0;
     return other == 0;
 }
 
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. There are n of y
- * and g, or one where `y_step`, `g_step` is not 1 but 0. Few at a time, so that results are stored while
- * exponentials are made; the last of them go back to where they are whole. */
+/* dx = g * exp(x - y), the share of x in y. For an infinite y the factor is 1 at +inf and 0
+ * elsewhere. There are n elements of y and g, or one if `y_step` or `g_step` is 0 instead of 1. Few
+ * elements are done at a time, so that results are stored while exponentials are computed. The last
+ * step goes back to a full step. */
 static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of, int64_t y_step,
                                       const void *upstream, int64_t g_step, int64_t n, bool plain) {
     real *restrict dx = out;
@@ -200,7 +202,7 @@ static MG_NOINLINE void R(back_weigh)(void *out, const void *in, const void *of,
         }
         R(wide) share = R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c)));
         share = R(w_mul)(share, R(w_load)(h));
-        MG_ANEW(plain); /* one loop, not two */
+        MG_ANEW(plain); /* one loop instead of two */
         for (int k = 0; k < WIDE && !plain; k += LANES) {
             vec a = v_load(x + i + k), b = v_load(c + k), whole = v_load(h + k);
             R(reduce_mask) none = (whole == 0) | (b == v_set1(-REAL_C(INFINITY)));
@@ -216,7 +218,8 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     R(back_weigh)(out, in[1], in[2], 1, in[0], 1, n, false);
 }
 #else
-/* dx = g * exp(x - y), the share of x in y; an infinite y has 1 for +inf and 0 for all else. */
+/* dx = g * exp(x - y), the share of x in y. For an infinite y the factor is 1 at +inf and 0
+ * elsewhere. */
 static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
     real *restrict dx = out;
     const real *restrict g = in[0], *restrict x = in[1], *restrict y = in[2];
@@ -228,8 +231,9 @@ static void R(back_weigh_kernel)(void *out, const void *const *in, int64_t n) {
 }
 #endif
 
-/* dx = g where x is tied with the extremum y, else 0: right where only one element of the line is.
- * `same`: y and g are those of all elements, else each has its own. How many are tied. */
+/* dx = g where x is tied with the extremum y, else 0. That is right if only one element of the line
+ * is tied. `same`: y and g are single values; else each element has its own. Returns the number of
+ * ties. */
 static int64_t R(back_tied)(void *out, const void *in, const void *of, const void *upstream,
                             int64_t n, bool same) {
     enum { AHEAD = NDITER_AHEAD / sizeof(real) };
@@ -263,8 +267,9 @@ MG_INLINE void R(back_line)(real *restrict dx, const real *restrict x, int64_t n
     }
 }
 
-/* `lines` <= REDUCE_STRIP rows of n elements, one after the other. What is summed up of them first
- * leaves them in cache. For an extremum y, g is shared; for squares, g is the partial, y is not read. */
+/* Gradients of `lines` <= REDUCE_STRIP rows of n elements, one after the other. Their sums are
+ * computed first, which leaves the rows in cache. For an extremum y, g is shared. For squares, g is
+ * the partial, and y is not read. */
 static void R(back_lines)(int kind, const reduce_plan *p, void *out, const void *in, const void *of,
                           const void *upstream, int64_t lines) {
     real sums[REDUCE_STRIP];

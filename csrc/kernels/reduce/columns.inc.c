@@ -1,12 +1,14 @@
-/* columns.inc.c: reductions along the outer axis: a strip of neighbouring columns is reduced side by side while rows stream by.
+/* columns.inc.c: reductions along the outer axis: a strip of neighbouring columns is reduced as
+ * rows stream by.
  *
- * The lanes of a narrow strip lie as lanes[l * width + j], so that folding halves is one loop over
- * memory, and a strip of whole rows can take 16 rows as one long row. Few lanes of a wide strip
- * wait at a time: each is joined by its partners in the tree as it is made, so that memory is read
- * without a pause, and in long runs. */
+ * The lanes of a narrow strip lie as lanes[l * width + j]. Folding halves is then one loop over
+ * memory, and a strip of full rows can take 16 rows as one long row. In a wide strip few lanes wait
+ * at a time. A complete lane is joined at once with its partners in the tree. Memory is thus read
+ * without pause and in long runs.
+ */
 #include "simd/real.h"
 
-/* For any numbers, NaN too. */
+/* For any numbers, also NaN. */
 MG_INLINE vec R(reduce_join_any)(int kind, vec a, vec b) {
 #if MG_HAS_WIDE
     if (kind == REDUCE_MAX) return R(v_largest)(a, b);
@@ -22,17 +24,18 @@ MG_INLINE vec R(reduce_terms)(int kind, const real *x, const real *c, int64_t us
     return centred ? R(reduce_term_vec)(kind, v, R(reduce_load)(c, used)) : v;
 }
 
-/* Lines of partial results, `pitch` apart, that wait for their partners: the one that is coming is
- * joined by line q if bit q of `joins` is set, by the first of them first. */
+/* Lines of partial results, `pitch` apart, that wait for their partners in the tree. The next
+ * partial result is joined with line q if bit q of `joins` is set, in the order of q. */
 typedef struct {
     const real *lines;
     int64_t pitch;
     unsigned joins;
 } R(reduce_waiting);
 
-/* `side` vectors of columns, `used` lanes of each. The element `ahead` of each is asked for:
- * rows are often pages apart, and the processor's own prefetching starts anew with each. REDUCE_SIDE
- * vectors of extrema are joined as numbers; false, and nothing is done, if perhaps not all are. */
+/* Joins `side` vectors of columns, with `used` lanes each. Prefetches the element `ahead` of each.
+ * Rows are often pages apart, and the processor's own prefetching starts anew with each page.
+ * REDUCE_SIDE vectors of extrema are joined as numbers. In that case the result is false, and
+ * nothing is stored, if an element may be NaN. */
 MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out, const real *x,
                                     int64_t stride, int64_t rows, const real *c,
                                     int64_t c_stride, int64_t ahead,
@@ -52,7 +55,7 @@ MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
         x += stride;
         c += c_stride;
         far += stride;
-        if (many) MG_ANEW(far); /* else gcc has an index for each of its lines */
+        if (many) MG_ANEW(far); /* else gcc keeps an index for each of its lines */
         MG_UNROLL
         for (int v = 0; v < side; v++) {
             if (v * LANES % LINE == 0) __builtin_prefetch((many ? far : x + ahead) + v * LANES);
@@ -77,11 +80,13 @@ MG_INLINE bool R(reduce_vectors_of)(int kind, int side, int64_t used, real *out,
     return true;
 }
 
-/* out[j] = the terms of column j in `rows` rows, joined in order, after those waiting; row k has
- * the centres at c + k * c_stride. Of half a lane or more what comes 8 KB later is asked for, of a
- * Zen 4 4 KB, in these rows or in those `ahead`: more would push each other out of the first cache,
- * as rows are often so far apart that they share its sets. Extrema that are perhaps not numbers go on in
- * shorter steps. */
+/* out[j] = the join of column j of `rows` rows, in order, after the lines that wait. Row k has its
+ * centres at c + k * c_stride.
+ *
+ * With half of the lane's rows or more, memory 8 KB further on is prefetched, on Zen 4 4 KB. It
+ * lies in these rows or in the rows `ahead`. More would evict itself from L1, as rows are often so
+ * far apart that they share cache sets. Extrema that may include a NaN continue in shorter steps.
+ */
 MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t stride, int64_t rows,
                                  int64_t width, const real *c, int64_t c_stride,
                                  int64_t ahead, const R(reduce_waiting) *with) {
@@ -90,7 +95,7 @@ MG_INLINE void R(reduce_rows_of)(int kind, real *out, const real *x, int64_t str
         SOME = MANY / 2,
         LATER = 4096 / (int)sizeof(real)
     };
-    /* and worth the code where there are registers for it */
+    /* worth the code only if there are enough registers */
     bool often = kind == REDUCE_SUM || reduce_is_extremum(kind);
     int64_t j = 0;
     if (MG_VECTOR_BYTES == 64 && often && rows >= REDUCE_DEPTH / 2 && width >= MANY) {
@@ -117,7 +122,7 @@ MG_NOINLINE void R(mg_reduce_exp)(bool adds, real *restrict out, const real *res
     int64_t i = 0;
     for (; i + WIDE <= n; i += WIDE) {
         R(wide) e = R(w_exp_below)(R(w_sub)(R(w_load)(x + i), R(w_load)(c + i)));
-        MG_ANEW(adds); /* one loop, not two */
+        MG_ANEW(adds); /* one loop instead of two */
         if (adds) e = R(w_add)(R(w_load)(out + i), e);
         R(w_store)(out + i, e);
     }
@@ -139,7 +144,7 @@ MG_NOINLINE void R(mg_reduce_exp)(bool adds, real *restrict out, const real *res
 #endif
 }
 
-/* The same of exponentials of width <= REDUCE_STRIP columns, which nothing waits for. */
+/* The same for exponentials of width <= REDUCE_STRIP columns. There are no waiting lines. */
 static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t stride, int64_t rows,
                                   int64_t width, const real *c, int64_t ahead) {
     enum { LINE = 64 / sizeof(real) };
@@ -149,8 +154,8 @@ static void R(reduce_rows_of_exp)(real *restrict out, const real *x, int64_t str
     }
 }
 
-/* The same for a kind that is no constant. This function and the next are all of a reduction along
- * columns that is compiled for each kind, and never inlined: what surrounds them is long. */
+/* The same for a variable kind. Only this function and the next are compiled for each kind; they
+ * are not inlined, as their callers are long. */
 static MG_NOINLINE void R(reduce_rows)(int kind, real *out, const real *x, int64_t stride,
                                        int64_t rows, int64_t width, const real *c,
                                        int64_t c_stride, int64_t ahead,
@@ -200,9 +205,10 @@ static MG_NOINLINE void R(reduce_into)(int kind, real *a, const real *b, int64_t
     }
 }
 
-/* A block of wide rows, the lanes depth first: 0, 8, 4, 12, 2, ... At each level the partner of lane
- * l, or of what it is part of by then, is `half` lanes back, and waits, or as many on, and l waits
- * for it, or there is none. `lanes` has room for one line more than there are levels. */
+/* A block of wide rows, with the lanes in depth-first order: 0, 8, 4, 12, 2, ... At each level lane
+ * l, or the subtree that it is part of, has a partner `half` lanes back or `half` lanes on. A
+ * partner further back is already waiting; for a partner further on l waits. Or there is no
+ * partner. `lanes` has room for one line more than there are levels. */
 static void R(reduce_block_deep)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
                                  int64_t width, const real *c, int64_t c_stride,
                                  const real *next) {
@@ -224,7 +230,7 @@ static void R(reduce_block_deep)(int kind, real *lanes, const real *x, int64_t s
     }
 }
 
-/* The same of extrema, which need no lanes: rows as they lie, joined by those before them. */
+/* The same for extrema, which need no lanes: the rows in order, joined with the rows before. */
 static void R(reduce_block_in_order)(int kind, real *line, const real *x, int64_t stride, int64_t n,
                                      int64_t width, const real *next) {
     R(reduce_waiting) before = {.lines = line};
@@ -235,9 +241,9 @@ static void R(reduce_block_in_order)(int kind, real *line, const real *x, int64_
     }
 }
 
-/* One block of n <= 128 rows into lanes[0..width). `dense`: rows follow each other without a gap,
- * and then c holds the centres 16 times over. `next` is the block to come, or x itself.
- * Exponentials come second, when x lies in cache: they ask for all of it, others for its first rows. */
+/* Reduces one block of n <= 128 rows to lanes[0..width). `dense`: rows follow each other without a
+ * gap; c then holds the centres 16 times. `next`: the next block, or x itself. Exponentials come
+ * second, when x is in cache, and prefetch all of `next`. Other kinds prefetch its first rows. */
 static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride,
                             const real *next) {
@@ -251,7 +257,7 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
         R(reduce_block_deep)(kind, lanes, x, stride, n, width, c, c_stride, next);
         return;
     }
-    if (dense) { /* 16 rows are one; the last of those may be short */
+    if (dense) { /* 16 rows are one; the last one may be short */
         int64_t line = REDUCE_LANES * width, full = n / REDUCE_LANES;
         int64_t rest = n % REDUCE_LANES * width;
         if (rest > 0) R(reduce_rows)(kind, lanes, x, line, full + 1, rest, c, 0, 0, &none);
@@ -275,16 +281,18 @@ static void R(reduce_block)(int kind, real *lanes, const real *x, int64_t stride
     }
 }
 
-/* y[j] = the join of column j of n <= REDUCE_ROWS rows. The blocks are joined like the carries of a
- * binary counter: level i of the stack holds the join of 2^i blocks where bit i of the number of
- * blocks done is set. `dense` as for reduce_block, which also says what c is then. */
+/* y[j] = the join of column j of n <= REDUCE_ROWS rows. Blocks are joined like the carries of a
+ * binary counter. Level i of the stack holds the join of 2^i blocks if bit i of the number of
+ * finished blocks is set. `dense` and c are those of reduce_block. */
 static void R(reduce_strip)(int kind, real *y, const real *x, int64_t stride, int64_t n,
                             int64_t width, bool dense, const real *c, int64_t c_stride) {
     enum { WIDEST = REDUCE_WIDE / sizeof(real) };
-    _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP + WIDEST]; /* or five of the widest lines */
+    /* also enough for five of the widest lines */
+    _Alignas(64) real lanes[REDUCE_LANES * REDUCE_STRIP + WIDEST];
     _Alignas(64) real stack[REDUCE_LEVELS][WIDEST];
     bool wide = width > WIDEST * 3 / 4 && kind != REDUCE_SUMEXP;
-    bool whole = reduce_is_extremum(kind) || mg_system_zen() == 4; /* pages are read at a time */
+    /* pages are read one at a time */
+    bool whole = reduce_is_extremum(kind) || mg_system_zen() == 4;
     int64_t strip = !wide ? REDUCE_STRIP : whole ? width : REDUCE_WIDER;
     const real *begin = x;
     for (int64_t done = 0;; done++, n -= REDUCE_BLOCK) {

@@ -1,6 +1,8 @@
-/* integers.c: reductions of integers and truth values. Joining them in any order gives the same
- * result, so these are plain loops over contiguous memory. Truth values are counted, and how many are
- * true says the rest. */
+/* integers.c: reductions of integers and truth values.
+ *
+ * The order of joins does not change the result, so these are plain loops over contiguous memory.
+ * Truth values are counted, and the count decides all reductions of them.
+ */
 #include "reduce.h"
 
 MG_INLINE int64_t plain_load(int dtype, const void *x, int64_t i) {
@@ -9,15 +11,16 @@ MG_INLINE int64_t plain_load(int dtype, const void *x, int64_t i) {
 
 MG_INLINE int64_t plain_join(int op, int64_t a, int64_t b) {
     switch (op) {
-    case MG_PROD: return (int64_t)((uint64_t)a * (uint64_t)b); /* wraps, as in NumPy */
+    case MG_PROD: return (int64_t)((uint64_t)a * (uint64_t)b); /* wraps around, as in NumPy */
     case MG_MAX: return a > b ? a : b;
     case MG_MIN: return a < b ? a : b;
     default: return (int64_t)((uint64_t)a + (uint64_t)b);
     }
 }
 
-/* acc[k] = n elements that are `step` apart, the first at x[first + k], joined with the identity, or
- * where that is 1, those of row k from there on; op and dtype are constants. */
+/* acc[k] = the join of n elements that are `step` apart, the first at x[first + k], and the
+ * identity. If `step` is 1, acc[k] = the join of row k of n elements. `op` and `dtype` are
+ * constants. */
 MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t identity,
                               const void *restrict x, int64_t first, int64_t step, int64_t n,
                               int64_t width) {
@@ -40,7 +43,7 @@ MG_INLINE void plain_join_all(int op, int dtype, int64_t *restrict acc, int64_t 
     }
 }
 
-/* The same for an op that is no constant, as a call: the compiler would make a copy of all around it
+/* The same for a variable op, as a call. Inlined, the compiler would copy all the code around it
  * for each op. */
 static MG_NOINLINE void plain_strip(int op, bool truth, int64_t *acc, const void *x, int64_t first,
                                     int64_t step, int64_t n, int64_t width) {
@@ -53,7 +56,7 @@ static MG_NOINLINE void plain_strip(int op, bool truth, int64_t *acc, const void
     else plain_join_all(MG_SUM, MG_INT64, acc, 0, x, first, step, n, width);
 }
 
-/* `count` of n truth values are true. */
+/* The result of a reduction of n truth values of which `count` are true. */
 static int64_t plain_of_count(int op, int64_t count, int64_t n) {
     switch (op) {
     case MG_MAX: return count > 0;
@@ -68,7 +71,7 @@ static void plain_loops(int op, mg_array *y, const mg_array *x, int64_t outer, i
                         int64_t inner) {
     int64_t acc[PLAIN_STRIP];
     bool truth = x->dtype == MG_BOOL;
-    int64_t rows = inner == 1 ? PLAIN_STRIP : 1; /* of elements side by side */
+    int64_t rows = inner == 1 ? PLAIN_STRIP : 1; /* rows side by side */
     for (int64_t o = 0; o < outer; o += rows)
         for (int64_t j = 0; j < inner; j += PLAIN_STRIP) {
             int64_t width = mg_min(PLAIN_STRIP, inner == 1 ? outer - o : inner - j);

@@ -1,14 +1,16 @@
-/* pair.inc.c: reductions with two results a line, moments and logsumexp, that read it once; a template.
+/* pair.inc.c: reductions with two results for each line, moments and logsumexp; a template.
  *
  *   REDUCE_MOMENTS   first: the sum of x - c; second: the sum of (x - mean)^2
  *   REDUCE_LOGSUM    first: the maximum m; second: the sum of exp(x - m)
- * The second needs the first, so each block of 128 terms is gone through twice while it lies in
- * cache. Blocks and chunks are joined in the tree of reduce.h; moments as Chan, Golub and LeVeque
- * do ("Algorithms for computing the sample variance", 1983, equation 2.1). c takes out of the sums
- * what all terms share, so that a large mean costs no digits; any element of the line is good. */
+ * Each line is read from memory once. The second result needs the first, so each block of 128 terms
+ * is read twice while it is in cache. Blocks and chunks are joined in the tree of reduce.h. Moments
+ * are joined as in Chan, Golub and LeVeque ("Algorithms for computing the sample variance", 1983,
+ * equation 2.1). Any element of the line serves as c. Subtracting c keeps a large mean from costing
+ * digits.
+ */
 #include "simd/real.h"
 
-/* Factors of a join of moments of `na` and of `nb` terms. */
+/* Factors for the join of the moments of `na` terms with those of `nb` terms. */
 typedef struct {
     real a, b, both;
 } R(pair_weights);
@@ -18,19 +20,19 @@ MG_INLINE R(pair_weights) R(pair_weigh)(int64_t na, int64_t nb) {
     return (R(pair_weights)){REAL_C(1 / a), REAL_C(1 / b), REAL_C(a * b / (a + b))};
 }
 
-/* The moments (*a, *a2) joined by (b, b2), which come after them. */
+/* Joins the moments (*a, *a2) with (b, b2). */
 MG_INLINE void R(pair_join)(real *a, real *a2, real b, real b2, R(pair_weights) w) {
     real apart = b * w.b - *a * w.a;
     *a2 += b2 + apart * apart * w.both;
     *a += b;
 }
 
-/* The mean beside c: sum / n. */
+/* The mean minus c: sum / n. */
 MG_INLINE real R(pair_off)(real sum, int64_t n) {
     return n == REDUCE_BLOCK ? sum * (REAL_C(1) / REDUCE_BLOCK) : sum / (real)n;
 }
 
-/* Squares about `mean` = c + off, which was rounded, brought to what they are about the mean. */
+/* Corrects squares about the rounded mean `mean` = c + off to squares about the exact mean. */
 MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_t n) {
     real rest = (c - mean) + off, extra = rest * rest * (real)n;
     return squares < extra ? 0 : extra - extra == 0 ? squares - extra : squares;
@@ -38,8 +40,8 @@ MG_INLINE real R(pair_correct)(real squares, real c, real mean, real off, int64_
 
 /* ---- along a row ---- */
 
-/* Maxima a[j] and sums a2[j] of exponentials joined by b[j], b2[j], of width <= REDUCE_STRIP lines.
- * Where a maximum is infinite or NaN it decides, and the sums do not count. */
+/* Joins maxima a[j] and sums a2[j] of exponentials with b[j], b2[j], of width <= REDUCE_STRIP
+ * lines. If a maximum is infinite or NaN it decides the result, and the sums do not count. */
 MG_INLINE void R(pair_logsums_join)(real *restrict a, real *restrict a2, const real *restrict b,
                                     const real *restrict b2, int64_t width) {
     real low[REDUCE_STRIP], top[REDUCE_STRIP], fade[REDUCE_STRIP];
@@ -55,7 +57,7 @@ MG_INLINE void R(pair_logsums_join)(real *restrict a, real *restrict a2, const r
     }
 }
 
-/* a[j], a2[j] joined by b[j], b2[j] */
+/* Joins a[j], a2[j] with b[j], b2[j]. */
 static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict a2,
                                      const real *restrict b, const real *restrict b2,
                                      int64_t width, int64_t na, int64_t nb) {
@@ -67,8 +69,8 @@ static MG_NOINLINE void R(pair_into)(int kind, real *restrict a, real *restrict 
             R(pair_logsums_join)(a + j, a2 + j, b + j, b2 + j, mg_min(width - j, REDUCE_STRIP));
 }
 
-/* The moments of n <= REDUCE_CHUNK neighbouring elements. First the first values of all blocks, then
- * the second: blocks do not depend on each other, and so a processor can work on several at a time. */
+/* The moments of n <= REDUCE_CHUNK neighbouring elements: the first values of all blocks, then the
+ * second. Blocks are independent, so a processor can work on several at a time. */
 MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
     real a[REDUCE_CHUNK / REDUCE_BLOCK], a2[REDUCE_CHUNK / REDUCE_BLOCK];
     real centre[REDUCE_CHUNK / REDUCE_BLOCK];
@@ -97,9 +99,9 @@ MG_INLINE real R(pair_moments)(real *second, const real *x, int64_t n, real c) {
     return a[0];
 }
 
-/* The maxima and sums of exponentials of a few rows, whose blocks, `pitch` a row, are REDUCE_CHUNK
- * / REDUCE_BLOCK at most. Missing blocks count as empty, so that neighbours in all
- * rows are joined as vectors. While exponentials are made, memory delivers the elements at `next`. */
+/* The maxima and sums of exponentials of a few rows. A row has `pitch` blocks, and all rows have at
+ * most REDUCE_CHUNK / REDUCE_BLOCK. Missing blocks count as empty, so that neighbours in all rows
+ * are joined as vectors. Meanwhile the elements at `next` are prefetched. */
 MG_INLINE void R(pair_logsums)(real *y, real *y2, int64_t y_step, const real *x, int64_t x_step,
                                int64_t rows, int64_t n, int64_t pitch, const real *next) {
     enum { MOST = REDUCE_CHUNK / REDUCE_BLOCK };
@@ -155,8 +157,8 @@ MG_INLINE void R(pair_along_rows)(int kind, real *restrict y, real *restrict y2,
 
 /* ---- along columns ---- */
 
-/* One block of n <= 128 rows, the second values into lanes[0..width). `dense` as for reduce_block,
- * which also says what c is then and `next` is. */
+/* Reduces one block of n <= 128 rows; the second values go to lanes[0..width). `dense`, c and
+ * `next` are those of reduce_block. */
 static void R(pair_block)(int kind, real *first, real *lanes, const real *x, int64_t stride,
                           int64_t n, int64_t width, bool dense, const real *c,
                           const real *next) {

@@ -1,9 +1,10 @@
 /* reduce.c: sum, mean, prod, max, min, all, any, var and logsumexp over any axes.
  *
  * Reduced axes with no kept axis of size > 1 between them form one group, which is reduced as one
- * row-major index; the last group goes first. Within a group terms are joined in the order given in
- * reduce.h. Shape and axes alone decide all of this, so that a result has the same bits for every
- * memory layout and thread count. */
+ * row-major index. The last group goes first. Within a group terms are joined in the order given in
+ * reduce.h. Shape and axes alone decide the order. A result thus has the same bits for every memory
+ * layout and thread count.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "reduce.h"
 #include "threads/pool.h"
@@ -108,13 +109,13 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
 
 /* ---- expanded arrays ---- */
 
-/* A reduced index that lies at no single stride, and is gathered a chunk at a time. */
+/* A reduced index without a single stride. Its elements are gathered a chunk at a time. */
 typedef struct {
     int ndim;
     int64_t shape[MG_MAX_NDIM], strides[1][MG_MAX_NDIM];
 } reduce_gather;
 
-/* Whether elements share memory: a copy could take any amount more. */
+/* True if elements share memory. A copy could then take any amount of memory. */
 static bool reduce_is_expanded(const mg_array *x) {
     for (int d = 0; d < x->ndim; d++)
         if (x->strides[d] == 0 && x->shape[d] > 1) return true;
@@ -133,7 +134,7 @@ mg_array mg_reduce_fold(const mg_array *x, uint32_t mask, int64_t *folded) {
     return seen;
 }
 
-/* A plan of rows, one for each kept element, for an x that has no layout. */
+/* Plans one row for each kept element, for an x without a layout. The rows are gathered. */
 static void reduce_lay_out_gathered(reduce_plan *p, reduce_gather *gather, const mg_array *x,
                                     uint32_t group, const mg_array *c) {
     mg_array kept = mg_header(x);
@@ -145,13 +146,13 @@ static void reduce_lay_out_gathered(reduce_plan *p, reduce_gather *gather, const
         kept.shape[d] = 1;
     }
     gather->ndim = mg_collapse(axes, gather->shape, 1, gather->strides);
-    mg_reduce_layout(p, &kept, group, c); /* with no reduced index there always is one */
+    mg_reduce_layout(p, &kept, group, c); /* without a reduced index there always is a layout */
     p->columns = false;
     p->n = mg_reduce_extent(x, group);
     p->stride = 1;
 }
 
-/* Elements `first` and on, n in all, of the reduced index that begins at `from`, into `to`. */
+/* Copies n elements of the reduced index that begins at `from`, from number `first` on, to `to`. */
 static void reduce_gather_chunk(const reduce_gather *gather, char *to, const char *from,
                                 int64_t first, int64_t n, int itemsize) {
     int64_t at[MG_MAX_NDIM];
@@ -186,16 +187,16 @@ void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y
 
 typedef struct {
     const reduce_plan *plan;
-    const reduce_gather *gather; /* NULL where the reduced index lies at the plan's stride */
+    const reduce_gather *gather; /* NULL if the reduced index has the plan's stride */
     int kind, dtype;
     int64_t itemsize, kept; /* kept: elements of the result */
     const char *x, *c;
     char *y, *y2;           /* one result for each chunk: y[chunk][kept] */
     int64_t chunk, chunks, strips, strip, pieces, per_block;
-    int64_t along; /* chunks of one long row in a piece; else 0 */
+    int64_t along; /* chunks of one long row in a piece; 0 if rows are short */
 } reduce_job;
 
-/* Some chunks of one row, as rows of their own. */
+/* Reduces some chunks of one row as if they were rows. */
 static void reduce_along_row(const reduce_job *job, int64_t piece) {
     const reduce_plan *p = job->plan;
     int64_t pieces = mg_ceil_div(job->chunks, job->along), row = piece / pieces, x, y, c;
@@ -215,7 +216,7 @@ static void reduce_along_row(const reduce_job *job, int64_t piece) {
     }
 }
 
-/* A chunk of one row that is gathered first. */
+/* Gathers a chunk of one row and reduces it. */
 static void reduce_gathered(const reduce_job *job, int64_t piece) {
     _Alignas(64) char stage[REDUCE_CHUNK * sizeof(double)];
     const reduce_plan *p = job->plan, row = {.run_x = 1, .run_y = 1};
@@ -315,7 +316,7 @@ int mg_reduce_run(int kind, const reduce_plan *p, mg_array *y, mg_array *y2, con
     return reduce_run(kind, p, NULL, y, y2, x, c);
 }
 
-/* An expanded x that has no layout, without a copy of all of it. */
+/* Reduces an expanded x without a layout, without copying all of it. */
 static int reduce_run_expanded(int kind, mg_array *y, mg_array *y2, const mg_array *x,
                                uint32_t group, const mg_array *c, _Atomic bool *left) {
     reduce_plan plan;
@@ -339,8 +340,8 @@ static void reduce_fill(mg_array *y, double value) {
     (y->dtype == MG_FLOAT32 ? reduce_fill_f32 : reduce_fill_f64)(y->data, y->size, value);
 }
 
-/* x reduced over one group, whose axes stay with size 1. For a pair `second` gets the other values;
- * otherwise it is NULL. `left` (or NULL) is set where something left the range. */
+/* x reduced over one group, whose axes stay with size 1. `second` receives the second values of a
+ * pair, else it is NULL. `left` (or NULL) is set if a product overflowed or underflowed. */
 static mg_array *reduce_group(int kind, mg_array *x, uint32_t group, const mg_array *c,
                               mg_array **second, _Atomic bool *left) {
     reduce_plan plan;
@@ -379,7 +380,7 @@ failed:
     return NULL;
 }
 
-/* y joined with itself, so many times in all: a number, or the product of it with itself. */
+/* Joins each element of y with itself `times` times: multiplies it, or raises it to a power. */
 static void reduce_repeat(int op, mg_array *y, int64_t times) {
     uint64_t *value = (uint64_t *)y->data;
     for (int64_t i = 0; i < y->size && op == MG_SUM; i++) value[i] *= (uint64_t)times;
@@ -391,8 +392,8 @@ static void reduce_repeat(int op, mg_array *y, int64_t times) {
     }
 }
 
-/* The same for integers and truth values; all and any make truth values of x first. Elements that are
- * one in memory are taken once. */
+/* The same for integers and truth values. `all` and `any` first convert x to truth values. Elements
+ * that share memory are read once. */
 static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     bool truth = op == MG_ALL || op == MG_ANY;
     int dtype = truth ? MG_BOOL : op == MG_MAX || op == MG_MIN ? x->dtype : MG_INT64;
@@ -412,7 +413,7 @@ static mg_array *reduce_group_plain(int op, mg_array *x, uint32_t group) {
     return y;
 }
 
-/* A kind that makes terms of x and c makes them in the first step; the other steps add them up. */
+/* The first step makes the terms of x and c, if the kind has a c. The other steps add them up. */
 static mg_array *reduce_groups(bool plain, int op, mg_array *x, uint32_t mask, const mg_array *c,
                                _Atomic bool *left) {
     mg_array *y = mg_retain(x);
@@ -433,7 +434,7 @@ mg_array *mg_reduce_groups(int kind, mg_array *x, uint32_t mask, const mg_array 
     return reduce_groups(false, kind, x, mask, c, NULL);
 }
 
-/* Drops the size-1 axes in `mask` from y, which nobody else holds yet. */
+/* Drops the size-1 axes in `mask` from y, which has no other owner yet. */
 static mg_array *reduce_squeeze(mg_array *y, uint32_t mask, int keepdims) {
     if (!y || keepdims) return y;
     int ndim = 0;
@@ -461,7 +462,7 @@ int mg_reduce_check_empty(const mg_array *x, uint32_t mask) {
     return empty < 0 ? MG_OK : mg_fail_code(MG_EEMPTY, empty, 0);
 }
 
-/* May a sum of n of these integers be beyond int64? */
+/* True if a sum of n of these integers may overflow int64. */
 static bool reduce_may_wrap(mg_array *x, int64_t n) {
     if (x->dtype != MG_INT64 || x->size == 0) return false;
     mg_array *least = mg_reduce(MG_MIN, x, -1, NULL, 0), *most = mg_reduce(MG_MAX, x, -1, NULL, 0);
@@ -480,8 +481,8 @@ static mg_array *reduce_wide_sum(mg_array *x, int naxes, const int32_t *axes) {
     return sum;
 }
 
-/* The mean of integers, in float32 from an exact sum: that in float64, if there is one, says how often
- * the other has wrapped around. */
+/* The mean of integers, in float32, from their sum in int64. `wide`, the sum in float64, is given
+ * if the int64 sum may have wrapped around. It tells how often. */
 static mg_array *reduce_mean_of_sum(mg_array *sum, const mg_array *wide, int64_t n) {
     mg_array *y = sum ? mg_new(MG_FLOAT32, sum->ndim, sum->shape) : NULL;
     for (int64_t i = 0; y && i < y->size; i++) {
@@ -493,7 +494,7 @@ static mg_array *reduce_mean_of_sum(mg_array *sum, const mg_array *wide, int64_t
     return y;
 }
 
-/* A view of x with its reduced axes behind the others. */
+/* A view of x with its reduced axes moved behind the others. */
 static mg_array *reduce_transposed(mg_array *x, uint32_t mask) {
     int32_t axes[MG_MAX_NDIM], count = 0;
     for (uint32_t last = 0; last < 2; last++)
@@ -502,7 +503,7 @@ static mg_array *reduce_transposed(mg_array *x, uint32_t mask) {
     return mg_view_permute(x, x->ndim, axes);
 }
 
-/* The products of lines once more, in y, with exponents apart; 0 or an error code. */
+/* Recomputes the products of lines in y, with separate exponents. 0 or an error code. */
 static int reduce_products_apart(mg_array *y, mg_array *x, uint32_t mask) {
     mg_array *transposed = reduce_transposed(x, mask), *lines = transposed ? mg_contiguous(transposed) : NULL;
     int64_t n = mg_reduce_extent(x, mask);
@@ -549,7 +550,7 @@ mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int kee
     return reduce_squeeze(y, mask, keepdims);
 }
 
-/* The first element of each line, seen in place. */
+/* A view of the first element of each line. */
 static mg_array *reduce_first(mg_array *x, uint32_t mask) {
     int64_t start[MG_MAX_NDIM] = {0}, step[MG_MAX_NDIM], count[MG_MAX_NDIM];
     for (int d = 0; d < x->ndim; d++) {
@@ -559,9 +560,9 @@ static mg_array *reduce_first(mg_array *x, uint32_t mask) {
     return mg_view_slice(x, start, step, count);
 }
 
-/* The sums of (x - mean)^2 over `mask`, whose axes stay with size 1. Where the axes form several
- * groups, the squares about the means of one group are added up over the next, and those of these
- * means themselves are found in the same way. */
+/* The sums of (x - mean)^2 over `mask`, whose axes stay with size 1. With several groups of axes,
+ * the squares about the means of one group are added up over the next group. The squares of the
+ * means themselves are computed in the same way. */
 static mg_array *reduce_squares(mg_array *x, uint32_t mask) {
     mg_array *squares = NULL, *sums = mg_retain(x);
     double terms = 1; /* in each of the sums */
@@ -620,8 +621,9 @@ int mg_squares_lost(mg_array *sums, int64_t count) {
     return (narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low);
 }
 
-/* *units = NULL where no sum of squares of a line of x lost terms that a result within the range would
- * show; else a power of two for each line, 1 for those that lost none. 0 or an error code. */
+/* Finds units for lines whose sum of squares lost terms that a result within the range would show.
+ * `units` becomes NULL if there are none. Else each line has a power of two, 1 if the line lost
+ * nothing. Returns 0 or an error code. */
 static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, mg_array *sums) {
     bool narrow = x->dtype == MG_FLOAT32;
     int64_t n = mg_reduce_extent(x, mask);
@@ -639,9 +641,9 @@ static int reduce_find_units(mg_array **units, mg_array *x, uint32_t mask, mg_ar
     return code;
 }
 
-/* The sums of squares, about the mean if `centred`, over the divisor, or the roots of that. Where
- * squares left the range they are made once more of x in other units: a second pass that is rare.
- * The rest of the lines get the same bits again. */
+/* The sums of squares, about the mean if `centred`, over the divisor, or their square roots. If
+ * squares overflowed or underflowed they are recomputed from scaled x, in a second pass that is
+ * rare. All other lines get the same bits again. */
 static mg_array *reduce_sizes(mg_array *x, uint32_t mask, bool centred, double divisor, bool root) {
     bool narrow = x->dtype == MG_FLOAT32;
     mg_array *units = NULL, *y = reduce_sums_of_squares(x, mask, centred);
@@ -664,7 +666,7 @@ static mg_array *reduce_sizes(mg_array *x, uint32_t mask, bool centred, double d
     return y;
 }
 
-/* The sum of (x - mean)^2 over max(n - correction, 0), or the root of that. */
+/* The sum of (x - mean)^2 over max(n - correction, 0), or its square root. */
 mg_array *mg_var(int root, mg_array *x, int naxes, const int32_t *axes, double correction,
                  int keepdims) {
     uint32_t mask;
@@ -674,7 +676,7 @@ mg_array *mg_var(int root, mg_array *x, int naxes, const int32_t *axes, double c
     return reduce_squeeze(reduce_sizes(x, mask, true, degrees, root), mask, keepdims);
 }
 
-/* The root of the sum of squares. */
+/* The square root of the sum of squares. */
 mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
@@ -682,8 +684,8 @@ mg_array *mg_norm(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     return reduce_squeeze(reduce_sizes(x, mask, false, 1, true), mask, keepdims);
 }
 
-/* m + log(sum of exp(x - m)) with m the maximum; m itself where that is NaN or infinite. Group by
- * group: the logarithm of a sum of such sums is the same of their logarithms. */
+/* m + log(sum of exp(x - m)) with m the maximum, or m itself if it is NaN or infinite. Groups are
+ * reduced one by one: the logsumexp of logsumexps is that of all elements. */
 mg_array *mg_logsumexp(mg_array *x, int naxes, const int32_t *axes, int keepdims) {
     uint32_t mask;
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);

@@ -1,10 +1,11 @@
 /* reduce.inc.c: reductions along a row, with the terms and joins of reduce.h, for one float width.
  *
- * The reduced index lies at stride 1, and the lanes are registers.
- * `kind` is a constant wherever these functions are inlined. */
+ * The reduced index has stride 1, and the lanes of the tree are lanes of vectors. `kind` is a
+ * constant wherever these functions are inlined.
+ */
 #include "simd/real.h"
 
-/* Is x the extremum c? If that is NaN, the NaNs are. */
+/* True if x equals the extremum c, or both are NaN. */
 MG_INLINE bool R(reduce_tied)(real x, real c) { return (x == c) | ((x != x) & (c != c)); }
 
 MG_INLINE real R(reduce_join)(int kind, real a, real b) {
@@ -31,7 +32,7 @@ MG_INLINE vec R(reduce_term_vec)(int kind, vec x, vec c) {
     return R(reduce_choose)((x == c) | ((x != x) & (c != c)), one, one - one);
 }
 
-/* For numbers: NaN is looked for once in a block. */
+/* For numbers only. NaN is checked once for a block. */
 MG_INLINE vec R(reduce_join_vec)(int kind, vec a, vec b) {
     switch (kind) {
 #if MG_HAS_WIDE
@@ -54,7 +55,7 @@ MG_INLINE void R(reduce_store)(real *p, vec v, int64_t used) {
     else v_store_n(p, v, (int)used);
 }
 
-/* The lanes in use. */
+/* A mask of the first `used` lanes. */
 MG_INLINE R(reduce_mask) R(reduce_used)(int64_t used) {
     R(reduce_mask) lane = {0};
     MG_UNROLL
@@ -62,14 +63,14 @@ MG_INLINE R(reduce_mask) R(reduce_used)(int64_t used) {
     return lane < (ireal)used;
 }
 
-/* The terms of 0 <= used <= LANES elements at x, then the kind's identity. */
+/* The terms of 0 <= used <= LANES elements at x; the kind's identity in the other lanes. */
 MG_INLINE vec R(reduce_load_part)(int kind, const real *x, int64_t used, vec c) {
     vec term = R(reduce_term_vec)(kind, R(reduce_load)(x, used), c);
     if (used == LANES || kind == REDUCE_SUM) return term;
     return R(reduce_choose)(R(reduce_used)(used), term, v_set1(REAL_C(reduce_identity(kind))));
 }
 
-/* Is any lane NaN? */
+/* True if any lane is NaN. */
 MG_INLINE bool R(reduce_any_nan)(vec v) {
 #if MG_HAS_WIDE
     return !R(v_inside)(v, v_set1(REAL_C(-INFINITY)), v_set1(REAL_C(INFINITY)));
@@ -80,7 +81,7 @@ MG_INLINE bool R(reduce_any_nan)(vec v) {
 #endif
 }
 
-/* Lane i holds the join of lanes i and i ^ by. */
+/* Lane i becomes the join of lanes i and i ^ by. */
 MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     vec other = v;
     MG_UNROLL
@@ -88,7 +89,7 @@ MG_INLINE vec R(reduce_fold)(int kind, vec v, int by) {
     return R(reduce_join_vec)(kind, v, other);
 }
 
-/* The join of all lanes; written out, as only a constant distance makes a shuffle. */
+/* The join of all lanes. Written out, as only a constant distance makes a shuffle. */
 MG_INLINE real R(reduce_across)(int kind, vec v) {
     if (LANES > 8) v = R(reduce_fold)(kind, v, 8);
     if (LANES > 4) v = R(reduce_fold)(kind, v, 4);
@@ -96,13 +97,13 @@ MG_INLINE real R(reduce_across)(int kind, vec v) {
     return R(reduce_fold)(kind, v, 1)[0];
 }
 
-/* out[i] = exp(x[i] - c[i]), or what is added to out[i], of elements that are at most c, or hardly
- * more; of infinite ones anything may come out. */
+/* out[i] = exp(x[i] - c[i]), or added to out[i] if `adds`. x may exceed c hardly at all. For
+ * infinite x or c the result is arbitrary. */
 MG_SHARED(void, R(mg_reduce_exp), (bool adds, real *restrict out, const real *restrict x,
                                 const real *restrict c, int64_t n));
 
-/* The same of n > 0 neighbouring elements with one c. `ahead`: meanwhile as many that come after
- * them are fetched, and the place for their results. */
+/* The same for n > 0 neighbouring elements with one c. `ahead`: meanwhile prefetches the next n
+ * elements and the place of their results. */
 MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restrict x, real c,
                              int64_t n) {
     int64_t i = 0;
@@ -124,12 +125,12 @@ MG_INLINE void R(reduce_exp)(bool ahead, real *restrict out, const real *restric
         R(mg_reduce_exp)(false, out + i, x + i, centre, mg_min(n - i, REDUCE_BLOCK));
 }
 
-/* v, or the first NaN of n elements. */
+/* v, or the first NaN among n elements. */
 MG_SHARED(real, R(mg_reduce_or_nan), (real v, const real *x, int64_t n));
 
-/* The extrema in the lanes of n >= side * LANES neighbouring elements, that many at a time: the
- * order of an extremum is free, and elements may be seen twice, so that the last step goes back
- * to where all of it is there. *probe: sums that are numbers where all elements are. */
+/* The extrema, lane by lane, of n >= side * LANES neighbouring elements. The order of elements does
+ * not matter and they may be read twice, so the last step goes back to a full step. The sums in
+ * *probe are NaN if an element is NaN. */
 MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, vec *probe) {
     enum { MOST = 4 };
     vec a[MOST], seen[MOST];
@@ -137,7 +138,7 @@ MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, ve
     const real *last = x + n - step;
     MG_UNROLL
     for (int v = 0; v < side; v++) seen[v] = a[v] = v_load(x + v * LANES);
-    MG_ROLLED /* which gcc forgets where nothing follows a loop that is written out */
+    MG_ROLLED /* which gcc forgets if nothing follows an unrolled loop */
     for (const real *next; x < last; x = next) {
         if (side == MOST) reduce_fetch(x, step * (int64_t)sizeof(real));
         next = last - x < step ? last : x + step;
@@ -160,8 +161,8 @@ MG_INLINE vec R(reduce_extrema)(int kind, int side, const real *x, int64_t n, ve
     return a[0];
 }
 
-/* The same of `rows` rows, `apart` from each other, into out[row], four vectors of each at a time;
- * n >= 4 * LANES, and all rows have one probe. */
+/* The same for `rows` rows, `apart` from each other, into out[row]. Each step takes four vectors of
+ * a row. There are n >= 4 * LANES elements, and all rows share one probe. */
 MG_INLINE void R(reduce_extrema_apart)(int kind, int rows, vec *out, const real *x, int64_t apart,
                                        int64_t n, vec *probe) {
     vec a[REDUCE_APART][2], seen[4] = {{0}};
@@ -220,20 +221,20 @@ MG_INLINE real R(reduce_extremum)(int kind, const real *x, int64_t n) {
     return MG_UNLIKELY(R(reduce_any_nan)(probe)) ? R(mg_reduce_or_nan)(joined, x, n) : joined;
 }
 
-/* Lane 2 i holds the join of a's lanes i and i + LANES / 2, lane 2 i + 1 that of b's. */
+/* Lane 2 i becomes the join of a's lanes i and i + LANES / 2; lane 2 i + 1 the same of b's. */
 MG_INLINE vec R(reduce_fold_two)(int kind, vec a, vec b) {
     vec low = TRANSPOSE_SHUFFLE(a, b, R(TRANSPOSE_LO)), high = TRANSPOSE_SHUFFLE(a, b, R(TRANSPOSE_HI));
     return R(reduce_join_vec)(kind, low, high);
 }
 
-/* Lane r, one of the first four, holds the join of row[r]'s lanes, in the order of reduce_across. */
+/* Lane r of the first four becomes the join of row[r]'s lanes, in the order of reduce_across. */
 MG_INLINE vec R(reduce_across_apart)(int kind, const vec *row) {
     vec v = R(reduce_fold_two)(kind, R(reduce_fold_two)(kind, row[0], row[2]),
                                R(reduce_fold_two)(kind, row[1], row[3]));
     return LANES > REDUCE_APART ? R(reduce_fold)(kind, v, LANES / 2) : v;
 }
 
-/* y[r] = the extremum of row r of four, n >= 4 * LANES. */
+/* The extrema of four rows as lanes, n >= 4 * LANES. */
 MG_INLINE vec R(reduce_extremum_apart)(int kind, const real *x, int64_t apart, int64_t n) {
     vec row[REDUCE_APART], probe;
     R(reduce_extrema_apart)(kind, REDUCE_APART, row, x, apart, n, &probe);
@@ -243,8 +244,8 @@ MG_INLINE vec R(reduce_extremum_apart)(int kind, const real *x, int64_t apart, i
     return v;
 }
 
-/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they are one vector. For vectors
- * without masks n is a multiple of the lanes. */
+/* The lanes of a block of 0 < n <= 128 neighbouring elements, joined until they fill one vector.
+ * For vectors without masks n is a multiple of the lanes. */
 MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c) {
     enum { PARTS = REDUCE_LANES / LANES };
     vec lanes[PARTS];
@@ -276,7 +277,7 @@ MG_INLINE vec R(reduce_lanes)(int kind, const real *x, int64_t n, vec c) {
     return lanes[0];
 }
 
-/* The join of 0 < n <= 128 terms, for which there is room: one function for all kinds that go on by
+/* The join of 0 < n <= 128 terms; `terms` has room for padding. One function serves all kinds with
  * the same join. */
 static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) {
     vec none = {0};
@@ -286,8 +287,8 @@ static MG_NOINLINE real R(reduce_terms_block)(int join, real *terms, int64_t n) 
     return R(reduce_across)(REDUCE_SUM, R(reduce_lanes)(REDUCE_SUM, terms, n, none));
 }
 
-/* The sum of exp(x - c) of a whole block, the lanes in registers. Inlined, it would cost other
- * kinds some of theirs. */
+/* The sum of exp(x - c) of a full block, with the lanes in registers. Inlined, it would cost other
+ * kinds some registers. */
 #if MG_HAS_WIDE
 static MG_NOINLINE real R(reduce_exp_block)(const real *x, real c) {
     enum {
@@ -312,8 +313,8 @@ static MG_NOINLINE real R(reduce_exp_block)(const real *x, real c) {
 }
 #endif
 
-/* The join of 0 < n <= 128 neighbouring elements, the lanes in registers. centre: one, and
- * for REDUCE_DOT as many as x; not read by kinds without centres. */
+/* The join of 0 < n <= 128 neighbouring elements, with the lanes in registers. `centre`: one value,
+ * for REDUCE_DOT as many as x, and unused by kinds without centres. */
 MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const real *centre) {
     real terms[REDUCE_BLOCK];
     vec c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
@@ -330,9 +331,10 @@ MG_INLINE real R(reduce_row_block)(int kind, const real *x, int64_t n, const rea
     return R(reduce_across)(kind, R(reduce_lanes)(kind, x, n, c));
 }
 
-/* The same of a group of whole blocks, whose lanes are folded two by two into one vector: each step
- * joins the halves of both and appends a bit of the block's number to that of the lane. When the
- * lanes of a block have been joined, the halves are blocks, neighbours first. */
+/* The same for a group of full blocks, whose lanes are folded two by two into one vector. Each step
+ * joins the halves of two vectors, and appends a bit of the block's number to the lane's number.
+ * When the lanes of each block are joined, the lanes left are the blocks, with neighbours in the
+ * halves. */
 MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) {
     vec b[REDUCE_GROUP], c = v_set1(reduce_is_centred(kind) ? centre[0] : 0);
     for (int i = 0; i < REDUCE_GROUP; i++) {
@@ -344,9 +346,9 @@ MG_INLINE real R(reduce_row_group)(int kind, const real *x, const real *centre) 
     return R(reduce_across)(kind, b[0]);
 }
 
-/* The join of n neighbouring elements in the tree, with a binary counter as in reduce_strip, which
- * whole groups enter at their own level. They are worth their code where vectors are long and
- * shuffles few. */
+/* The join of n neighbouring elements in the tree, with a binary counter as in reduce_strip. Full
+ * groups enter the counter at their own level. Groups pay where vectors are long and shuffles
+ * few. */
 MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) {
     enum { GROUP = REDUCE_GROUP * REDUCE_BLOCK };
     bool grouped = MG_VECTOR_BYTES == 64 && (kind == REDUCE_SUM || kind == REDUCE_SQUARES);
@@ -360,7 +362,7 @@ MG_INLINE real R(reduce_row)(int kind, const real *x, int64_t n, const real *c) 
         } else if (n < REDUCE_BLOCK) {
             reduce_fetch(x, n * (int64_t)sizeof(real));
             v = R(reduce_row_block)(kind, x, n, c);
-        } else { /* without a loop */
+        } else { /* a constant length, so without a loop */
             reduce_fetch(x, REDUCE_BLOCK * sizeof(real));
             v = R(reduce_row_block)(kind, x, REDUCE_BLOCK, c);
         }
@@ -395,8 +397,8 @@ MG_INLINE void R(reduce_step_apart)(int kind, vec (*a)[2], const real *const *ro
         }
 }
 
-/* The lanes of a block of each of four rows, joined until they are one vector a row. Those of which
- * there are not registers enough come after the others. The loop is written out for sums alone. */
+/* The lanes of a block of each of four rows, joined to one vector for each row. There are not
+ * enough registers for all lanes, so they are done in parts. The loop is unrolled for sums only. */
 MG_INLINE void R(reduce_lanes_apart)(int kind, vec *out, const real *x, int64_t apart,
                                      const vec *c) {
     enum { HALF = REDUCE_LANES / LANES / 2 };
@@ -431,7 +433,7 @@ MG_INLINE void R(reduce_lanes_apart)(int kind, vec *out, const real *x, int64_t 
     }
 }
 
-/* y[r] = the join of row r of four, in the tree of reduce_row: sums, or those of squares. */
+/* The joins of four rows as lanes, in the tree of reduce_row: sums, or sums of squares. */
 MG_INLINE vec R(reduce_row_apart)(int kind, const real *x, int64_t apart, int64_t n, const real *c,
                                   int64_t c_apart) {
     vec stack[REDUCE_ALL_LEVELS], centre[REDUCE_APART], lanes[REDUCE_APART], v;

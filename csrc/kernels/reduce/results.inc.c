@@ -1,4 +1,5 @@
-/* results.inc.c: the last steps of reductions: pieces joined, results divided and rooted; a template. */
+/* results.inc.c: the last steps of reductions: joins of partial results, division and square root;
+ * a template. */
 #include "simd/real.h"
 
 /* Sums are never -0, so that lanes may be left out or padded with zeros alike. */
@@ -12,8 +13,8 @@ MG_NOINLINE real R(mg_reduce_or_nan)(real v, const real *x, int64_t n) {
     return v;
 }
 
-/* y[r] = the join of row r. With vectors of 32 bytes four rows are read at once, far from each other:
- * a processor that reads ahead does so for each of them. */
+/* y[r] = the join of row r. With vectors of 32 bytes four rows that lie far apart are read at once.
+ * The processor then prefetches each of the four. */
 MG_INLINE void R(reduce_along_rows)(int kind, real *restrict y, int64_t y_step,
                                     const real *restrict x, int64_t x_step, int64_t rows, int64_t n,
                                     const real *restrict c, int64_t c_step) {
@@ -59,8 +60,8 @@ static MG_NOINLINE void R(reduce_along_columns)(int kind, real *y, int64_t y_ste
     for (int64_t j = 0; j < width; j++) y[j * y_step] = all[j];
 }
 
-/* `run` results, and second ones for a pair, from n <= REDUCE_CHUNK elements each, by the strides
- * of the plan. Without centres c is NULL; for REDUCE_DOT it lies as x does. */
+/* `run` results, and second results for a pair, from n <= REDUCE_CHUNK elements each, with the
+ * plan's strides. Kinds without centres have c NULL; for REDUCE_DOT it has the layout of x. */
 static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, void *out2, const void *in,
                             int64_t run, int64_t n, const void *centre) {
     real *y = out, *y2 = out2;
@@ -83,8 +84,8 @@ static void R(reduce_piece)(int kind, const reduce_plan *p, void *out, void *out
     }
 }
 
-/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`, each of `chunk` terms
- * but the last: n in all. The parts are overwritten. */
+/* y[j] = the pairwise join of parts[i][j] over `chunks` rows of `width`. Each part has `chunk`
+ * terms, except the last; n terms in all. The parts are overwritten. */
 static void R(reduce_parts)(int kind, void *out, void *out2, void *in, void *in2, int64_t chunks,
                             int64_t chunk, int64_t width, int64_t n) {
     real *parts = in, *parts2 = in2;
@@ -107,7 +108,7 @@ static void R(reduce_fill)(void *out, int64_t n, double value) {
     for (int64_t i = 0; i < n; i++) y[i] = REAL_C(value);
 }
 
-/* y /= divisor, and its root if asked for */
+/* y /= divisor, then the square root if `root` */
 static void R(reduce_divide)(void *out, int64_t n, double divisor, bool root) {
     real *y = out, d = REAL_C(divisor);
     for (int64_t i = 0; i < n; i++) y[i] /= d;
@@ -115,14 +116,14 @@ static void R(reduce_divide)(void *out, int64_t n, double divisor, bool root) {
         y[i] = sizeof(real) == 4 ? (real)__builtin_sqrtf((float)y[i]) : (real)__builtin_sqrt(y[i]);
 }
 
-/* y = y + rest / terms: sums of squares, and that of the means of `terms` each. */
+/* y = y + rest / terms: adds the squares of the means of `terms` elements each. */
 static void R(reduce_add_between)(void *out, const void *rest, int64_t n, double terms) {
     real *restrict y = out;
     const real *restrict q = rest;
     for (int64_t i = 0; i < n; i++) y[i] += q[i] / REAL_C(terms);
 }
 
-/* y = c + log(y) where c is finite, else c: c is the maximum, which decides NaN, inf and -inf. */
+/* y = c + log(y) where c is finite, else c: the maximum c decides about NaN, inf and -inf. */
 static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
     real *restrict y = out, logs[REDUCE_STRIP];
     const real *restrict c = centre;
@@ -136,7 +137,7 @@ static void R(reduce_add_log)(void *out, const void *centre, int64_t n) {
 
 /* ---- squares beyond the range ---- */
 
-/* Whether one of the sums of squares may have lost terms, being below `low`, or overflowed. */
+/* True if a sum of squares may have lost terms, as it is below `low`, or overflowed. */
 static bool R(reduce_lost)(const void *sums, int64_t n, double low) {
     const real *s = sums, least = REAL_C(low), most = REAL_C(sizeof(real) == 4 ? FLT_MAX : DBL_MAX);
     ireal lost = 0;
@@ -144,8 +145,9 @@ static bool R(reduce_lost)(const void *sums, int64_t n, double low) {
     return lost != 0;
 }
 
-/* top = the power of two that brings the largest magnitude of a line near 1, or 1 where no term was
- * lost or all are near 1, 0 or infinite; top and least are the extrema. Whether one is not 1. */
+/* top = the power of two that scales the largest magnitude of a line to near 1. It is 1 if no term
+ * was lost, or the magnitude is near 1, 0 or infinite. On entry `top` and `least` are the extrema.
+ * True if one of the powers is not 1. */
 static bool R(reduce_units)(void *out, const void *low, const void *sums, int64_t n, double limit) {
     enum { NEAR = 16, FAR = sizeof(real) == 4 ? 126 : 1022 };
     real *top = out;
@@ -178,8 +180,8 @@ static void R(reduce_out_of_units)(void *out, const void *units, int64_t n, int 
         for (int64_t i = 0; i < n; i++) y[i] /= unit[i];
 }
 
-/* y[i] = the product of line i of n neighbouring elements, whatever the products of some of them are.
- * Where nothing was lost y stays as it is: a line's bits do not depend on those beside it. */
+/* y[i] = the product of line i of n neighbouring elements, even if partial products leave the
+ * range. If nothing was lost y[i] is kept: the bits of a line do not depend on other lines. */
 static void R(reduce_product_apart)(void *out, const void *lines, int64_t i, int64_t n) {
     real *y = out;
     const real *x = (const real *)lines + i * n;

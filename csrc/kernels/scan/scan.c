@@ -1,11 +1,14 @@
 /* scan.c: running sums, products and extrema along one axis, and linear recurrences.
  *
- * A line is scanned from its first element to its last by one thread; lines that lie side by side
- * go together. The sums of a few long rows are cut into blocks, which threads share: first each
- * block's own sum, then from these where each begins. Results depend on neither the memory
- * layout nor the number of threads. Sums in double win back what long sums cost in accuracy,
- * which carry their rounding error if x is double too: of terms of one sign cumsum is within 0.51
- * ULP in float32 up to 10^7 terms, and within 1 ULP in float64. */
+ * One thread scans a line from its first element to its last. Neighbouring lines go together. The
+ * sums of a few long rows are cut into blocks, which threads share. First each block is summed, and
+ * from these sums follows where each block begins. Results depend on neither the memory layout nor
+ * the number of threads.
+ *
+ * Sums are kept in double, which makes up for the rounding errors of long sums. If x is double too,
+ * a sum carries its rounding error. For terms of one sign cumsum is within 0.51 ULP in float32 up
+ * to 10^7 terms, and within 1 ULP in float64.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "simd/exponent.h"
@@ -21,16 +24,16 @@ enum scan_kind {
     SCAN_PROD,
     SCAN_LOG,        /* the logarithm of the running sum of exponentials */
     SCAN_RECURRENCE, /* y[i] = b[i] + x[i] * y[i - 1] */
-    SCAN_FIRST_MAX,  /* where the running maximum is: the first of ties, NaN above all numbers */
+    SCAN_FIRST_MAX,  /* index of the running maximum: the first of ties, NaN above all numbers */
     SCAN_FIRST_MIN   /* the same for the minimum, NaN below all numbers */
 };
 
-/* The state of a line at one place: see scan.inc.c. */
+/* The state of a line at one element: see scan.inc.c. */
 typedef struct {
     double s, e, m;
 } scan_state;
 
-/* s + e += x, where e collects what rounding takes from s (Ogita, Rump and Oishi, "Accurate sum and
+/* s + e += x, where e collects the rounding errors of s (Ogita, Rump and Oishi, "Accurate sum and
  * dot product", 2005, algorithm 4.1). */
 MG_INLINE void scan_add(scan_state *t, double x) {
     double sum = t->s + x, part = sum - t->s;
@@ -48,7 +51,7 @@ MG_INLINE void scan_add_all(scan_state *t, scan_state other) {
 #if MG_VECTOR_BYTES >= 32
 enum { SCAN_WIDE = MG_VECTOR_BYTES / 8 };
 
-/* Lane i gets lane i - by, or i + by on the way back; 0 where there is none. */
+/* Lane i becomes lane i - by, or lane i + by if `back`; 0 if there is none. */
 MG_INLINE vec_f64 scan_slide(bool back, vec_f64 v, int by) {
 #if defined(__AVX512F__)
     __m512i lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
@@ -76,8 +79,8 @@ MG_INLINE vec_f64 scan_spread(vec_f64 v, int lane) {
 #endif
 }
 
-/* The running sums of whole vectors of a row of floats; how many elements that was (Hillis and
- * Steele, "Data parallel algorithms", 1986). */
+/* The running sums of full vectors of a row of floats (Hillis and Steele, "Data parallel
+ * algorithms", 1986). Returns the number of elements done. */
 MG_INLINE int64_t scan_row_wide(bool back, float *restrict y, const float *restrict x, int64_t n,
                                 scan_state *t) {
     vec_f64 carry = v_set1_f64(t->s);
@@ -100,14 +103,14 @@ MG_INLINE int64_t scan_row_wide(bool back, float *y, const float *x, int64_t n, 
 }
 #endif
 
-enum { SCAN_WITHIN = 900 << 20 }; /* binary digits that doubles have room for, in units of 2^-20 */
+enum { SCAN_WITHIN = 900 << 20 }; /* exponents that doubles have room for, in units of 2^-20 */
 
 #define MG_REAL 32
 #include "scan.inc.c"
 #define MG_REAL 64
 #include "scan.inc.c"
 
-/* ---- integers, and places ---- */
+/* ---- integers, and indices of extrema ---- */
 
 static void scan_piece_int(int kind, bool back, int64_t *restrict y, const int64_t *restrict x,
                            int64_t stride, int64_t n, int64_t width) {
@@ -123,7 +126,7 @@ static void scan_piece_int(int kind, bool back, int64_t *restrict y, const int64
     }
 }
 
-/* `flip` has ones for a running minimum, which turns the order around; NaN still comes out on top. */
+/* `flip` is all ones for a running minimum and reverses the order. NaN is on top either way. */
 MG_INLINE uint64_t scan_rank(int dtype, uint64_t flip, const void *x, int64_t i) {
     uint64_t order = order_at(dtype, x, i);
     return mg_is_float(dtype) && order == order_nan ? order : order ^ flip;
@@ -141,7 +144,7 @@ MG_INLINE void scan_places_row(int dtype, uint64_t flip, int64_t *restrict y,
     }
 }
 
-/* `width` lines side by side; fewer than a unit of them are padded. */
+/* `width` neighbouring lines. The last unit is padded. */
 MG_INLINE void scan_places_columns(int dtype, uint64_t flip, int64_t *restrict y, const char *x,
                                    int64_t stride, int64_t n, int64_t width) {
     uint64_t best[SCAN_STRIP] = {0}, padded[SCAN_UNIT] = {0};
@@ -190,7 +193,8 @@ typedef struct {
     char *y;
     const char *x, *b;
     mg_lines lines;
-    int64_t strip, strips; /* lines done together, and how many such there are in all or in a row */
+    /* lines done together; number of such strips in a row of lines, or in all */
+    int64_t strip, strips;
 } scan_job;
 
 static void scan_block(void *context, int64_t block) {
@@ -218,11 +222,11 @@ static void scan_block(void *context, int64_t block) {
 /* Some blocks of a long row of floats, in the order of the scan. */
 typedef struct {
     const scan_job *job;
-    int64_t line, first, n; /* where the row is; the first of the blocks; the size */
+    int64_t line, first, n; /* offset of the row; first element of the blocks; size of the row */
     scan_state state[SCAN_PARTS + 1]; /* at the beginning of each block */
 } scan_parts;
 
-/* Where block `part` lies, and its size. */
+/* Offset of block `part`, and its size. */
 static int64_t scan_place(const scan_parts *p, int64_t part, int64_t *size) {
     int64_t begin = p->first + part * SCAN_PART;
     *size = mg_min(SCAN_PART, p->n - begin);
@@ -262,7 +266,7 @@ static void scan_long(const scan_job *job) {
     }
 }
 
-/* A new array of the scans of x along `axis`; b (or NULL) has x's shape and dtype. */
+/* A new array with the scans of x along `axis`. b (or NULL) has x's shape and dtype. */
 static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axis) {
     scan_job job = {.kind = kind, .back = back, .dtype = x->dtype};
     job.in_size = mg_itemsize(x->dtype);
@@ -293,7 +297,7 @@ static mg_array *scan_run(int kind, bool back, mg_array *x, mg_array *b, int axi
     return y;
 }
 
-/* Truth values are taken as integers. */
+/* Truth values count as integers. */
 static mg_array *scan_numbers(int kind, bool back, mg_array *x, int axis) {
     if (x->dtype != MG_BOOL) return scan_run(kind, back, x, NULL, axis);
     mg_array *numbers = mg_cast(x, MG_INT64);
@@ -316,7 +320,7 @@ mg_array *mg_logcumsumexp(mg_array *x, int axis) {
 /* ---- gradients of products ---- */
 
 typedef struct {
-    bool narrow, last; /* last: g has one element for each line, which is that of its last result */
+    bool narrow, last; /* last: g has one element for each line, the gradient of its last result */
     mg_lines lines;
     char *dx;
     const char *x, *g;
@@ -336,8 +340,8 @@ static void scan_back_block(void *context, int64_t block) {
     }
 }
 
-/* The gradient of running products along an axis, or of the last of each line, of which g then has
- * one for each, in order. */
+/* The gradient of running products along an axis. With `last`, g is the gradient of the last result
+ * of each line. */
 static mg_array *scan_products_back(mg_array *g, mg_array *x, int axis, bool last) {
     scan_back_job job = {.narrow = x->dtype == MG_FLOAT32, .last = last};
     if (!mg_is_float(x->dtype) || g->dtype != x->dtype) return mg_fail(MG_EDTYPE, x->dtype, g->dtype);

@@ -1,18 +1,19 @@
-/* scan.inc.c: running sums, products and recurrences of float lines.
+/* scan.inc.c: running sums, products and recurrences of float lines; a template.
  *
- * The state of a line is kept in double: s what was joined so far, e the rounding error of s (none
- * where double is wide enough as it is), m the maximum. `kind` is a constant wherever these
- * functions are inlined. */
+ * The state of a line is kept in double: s, the result so far; e, the rounding error of s; m, the
+ * maximum. There is no e where double is accurate enough. `kind` is a constant wherever these
+ * functions are inlined.
+ */
 #include "simd/real.h"
 
-/* s + e; where s is infinite or NaN, e is NaN and does not count. */
+/* s + e. If s is infinite or NaN, e is NaN and does not count. */
 MG_INLINE double R(scan_total)(const scan_state *t) {
     double total = t->s + t->e;
     return total - total == 0 ? total : t->s;
 }
 
-/* log(exp(x0) + exp(x1) + ...) = c + log s, s = sum of exp(xi - c), c the maximum so far; where
- * that is infinite or NaN c is 0, and s decides. */
+/* log(exp(x0) + exp(x1) + ...) = c + log s, with s = sum of exp(xi - c) and c the maximum so far.
+ * If the maximum is infinite or NaN, c is 0 and s decides the result. */
 MG_INLINE real R(scan_log)(scan_state *t, real x) {
     real last = (real)t->m, top = ((x > last) | (x != x)) ? x : last;
     real c = top - top == 0 ? top : 0;
@@ -38,7 +39,7 @@ MG_INLINE real R(scan_step)(int kind, scan_state *t, real x, real b) {
     }
 }
 
-/* The next results of SCAN_UNIT neighbouring lines, and their states. */
+/* The next results of SCAN_UNIT neighbouring lines; updates their states. */
 MG_INLINE void R(scan_unit)(int kind, real *restrict y, const real *restrict x,
                             const real *restrict b, double *restrict s, double *restrict e,
                             double *restrict m) {
@@ -51,8 +52,8 @@ MG_INLINE void R(scan_unit)(int kind, real *restrict y, const real *restrict x,
     }
 }
 
-/* `width` <= SCAN_STRIP neighbouring lines of n elements; element i of line j is at
- * [i * stride + j]. */
+/* `width` <= SCAN_STRIP neighbouring lines of n elements. Element i of line j is at [i * stride +
+ * j]. */
 MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict x,
                                const real *restrict b, int64_t stride, int64_t n, int64_t width) {
     enum { LINE = 64 / sizeof(real) };
@@ -63,14 +64,15 @@ MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict 
         m[j] = -INFINITY;
     }
     for (int64_t i = 0; i < n; i++, x += stride, b += stride, y += stride) {
-        for (int64_t j = 0; j < width; j += LINE) { /* the next row */
+        for (int64_t j = 0; j < width; j += LINE) { /* prefetches the next row */
             __builtin_prefetch(x + stride + j);
             __builtin_prefetch(y + stride + j);
         }
         int64_t j = 0;
-        for (; j + SCAN_UNIT <= width && kind != SCAN_LOG; j += SCAN_UNIT) /* short: code of its own */
+        /* short enough for code of its own */
+        for (; j + SCAN_UNIT <= width && kind != SCAN_LOG; j += SCAN_UNIT)
             R(scan_unit)(kind, y + j, x + j, b + j, s + j, e + j, m + j);
-        for (; j < width; j += SCAN_UNIT) { /* fewer are padded */
+        for (; j < width; j += SCAN_UNIT) { /* the last unit is padded */
             bool whole = j + SCAN_UNIT <= width;
             size_t some = (size_t)(width - j) * sizeof(real);
             if (!whole) memcpy(padded[1], x + j, some);
@@ -82,8 +84,9 @@ MG_INLINE void R(scan_columns)(int kind, real *restrict y, const real *restrict 
     }
 }
 
-/* n <= SCAN_RUN elements of a running log-sum, if one centre serves all of them: the first maximum
- * must be near the last, so that no sum is small beside the centre's own exponential. */
+/* n <= SCAN_RUN elements of a running log-sum with one centre. False if one centre does not
+ * suffice. The first maximum must be near the last, so that no sum is small beside the centre's own
+ * exponential. */
 static bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restrict x, int64_t n) {
     real near[SCAN_RUN], terms[SCAN_RUN], sums[SCAN_RUN];
     real first = x[0] > (real)t->m ? x[0] : (real)t->m, top = first;
@@ -107,7 +110,7 @@ static bool R(scan_log_run)(scan_state *t, real *restrict y, const real *restric
     return true;
 }
 
-/* A row of n elements from the first to the last, or back. */
+/* A row of n elements from the first to the last, or backwards. */
 MG_INLINE void R(scan_row)(int kind, bool back, real *restrict y, const real *restrict x,
                            const real *restrict b, int64_t n, scan_state *t) {
     int64_t i = 0;
@@ -142,7 +145,7 @@ MG_INLINE void R(scan_lines)(int kind, bool rows, bool back, real *y, const real
     }
 }
 
-/* Only sums run back. */
+/* Only sums run backwards. */
 static void R(scan_piece)(int kind, bool rows, bool back, void *y, const void *x, const void *b,
                           int64_t stride, int64_t n, int64_t width) {
     switch (kind) {
@@ -157,7 +160,7 @@ static void R(scan_piece)(int kind, bool rows, bool back, void *y, const void *x
 
 /* ---- one long row ---- */
 
-/* The sum of n elements, with its error. */
+/* The sum of n elements, with its rounding error. */
 static scan_state R(scan_sum)(const void *from, int64_t n) {
     const real *x = from;
     double s[SCAN_SIDE] = {0}, e[SCAN_SIDE] = {0};
@@ -181,9 +184,9 @@ static void R(scan_part)(bool back, void *y, const void *x, int64_t n, scan_stat
     else R(scan_row)(SCAN_SUM, false, y, x, x, n, &t);
 }
 
-/* ---- products whose parts leave the range ---- */
+/* ---- products whose factors leave the range ---- */
 
-/* The running products of `width` lines once more, with exponents apart. */
+/* Recomputes the running products of `width` lines, with separate exponents. */
 static void R(scan_products)(bool rows, void *out, const void *from, int64_t stride, int64_t n,
                              int64_t width) {
     real *y = out;
@@ -198,8 +201,8 @@ static void R(scan_products)(bool rows, void *out, const void *from, int64_t str
     }
 }
 
-/* A bound of the sum, or of the largest, of |log2 x| over what is not 0, in units of 2^-20. The bits of a
- * double as a number are its logarithm to within 0.09. */
+/* A bound of the sum, or else of the largest, of |log2 x| over all x != 0, in units of 2^-20. The
+ * bits of a double, read as an integer, are its logarithm to within 0.09. */
 static int64_t R(scan_powers_of)(const real *x, int64_t stride, int64_t n, bool sum) {
     int64_t all = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -213,8 +216,9 @@ static int64_t R(scan_powers_of)(const real *x, int64_t stride, int64_t n, bool 
     return all;
 }
 
-/* scan_products_back where no product of any of these numbers leaves the range of doubles. Both factors
- * are made in one loop: each waits for itself alone. `room` holds two numbers an element. */
+/* scan_products_back for numbers whose products all stay in the range of doubles. Both factors
+ * are computed in one loop, as each waits only for itself. `room` holds two numbers for each
+ * element. */
 static void R(scan_products_back_within)(real *dx, const real *x, const real *g, bool last,
                                          int64_t stride, int64_t n, double *room) {
     double *restrict before = room, *restrict after = room + n;
@@ -229,8 +233,9 @@ static void R(scan_products_back_within)(real *dx, const real *x, const real *g,
     for (int64_t i = 0; i < n; i++) dx[i * stride] = REAL_C(after[i] == 0 ? 0 : before[i] * after[i]);
 }
 
-/* dx[i] = (x[0] ... x[i - 1]) r[i] with r[i] = g[i] + x[i + 1] r[i + 1]; nothing is divided. The first
- * factor is kept in `room`. Where r is 0 that is all, whatever x is. `last`: g is that of the last. */
+/* dx[i] = (x[0] ... x[i - 1]) r[i] with r[i] = g[i] + x[i + 1] r[i + 1]. There is no division. The
+ * first factor is kept in `room`. dx is 0 where r is 0, whatever x is. `last`: g is the gradient of
+ * the last product. */
 static void R(scan_products_back)(void *out, const void *from, const void *upstream, bool last,
                                   int64_t stride, int64_t n, apart *room) {
     real *dx = out;
@@ -253,7 +258,7 @@ static void R(scan_products_back)(void *out, const void *from, const void *upstr
     }
 }
 
-/* Whether the products of neighbours in a line, but for zeros, may leave the range. */
+/* True if products of neighbours in a line, zeros left out, may leave the range. */
 static bool R(scan_far)(const void *from, int64_t stride, int64_t n) {
     const real *x = from;
     const double most = sizeof(real) == 4 ? 0x1p50 : 0x1p480;
@@ -267,9 +272,9 @@ static bool R(scan_far)(const void *from, int64_t stride, int64_t n) {
     return false;
 }
 
-/* Powers of 2 such that the products of neighbours in a line stay near 1 where each element is divided by
- * its own; zeros and what is not finite have none. `others`: the sum of all powers but one's own, else
- * that with the other sign. */
+/* Exponents of 2 such that products of neighbours stay near 1 if each element is scaled by its own
+ * power. Zeros and elements that are not finite have exponent 0. `others`: the sum of all other
+ * elements' exponents, with the sign changed. */
 static void R(scan_powers)(int64_t *out, const void *from, int64_t stride, int64_t n, bool others) {
     const real *x = from;
     double product = 1;

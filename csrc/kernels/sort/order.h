@@ -1,6 +1,8 @@
-/* order.h: order-preserving unsigned integers of elements, so that one loop sorts every dtype.
+/* order.h: order-preserving conversion of elements to unsigned integers, so that one loop sorts
+ * every dtype.
  *
- * NaN comes after all numbers, and -0 equals 0. */
+ * NaN comes after all numbers, and -0 equals 0.
+ */
 #ifndef MG_ORDER_H
 #define MG_ORDER_H
 
@@ -11,7 +13,8 @@
 static const uint32_t order_nan32 = UINT32_MAX;
 static const uint64_t order_nan = UINT64_MAX;
 
-/* A positive float's bits are in its order already; a negative one's are in the reverse order. */
+/* The bits of a positive float are already in its order; those of negative floats are in the
+ * reverse order. */
 MG_INLINE uint32_t order_of_f32(float x) {
     uint32_t bits;
     x += 0.0f; /* -0 becomes 0 */
@@ -28,7 +31,7 @@ MG_INLINE uint64_t order_of_f64(double x) {
     return bits ^ ((0u - (bits >> 63)) | ((uint64_t)1 << 63));
 }
 
-/* Element i of contiguous memory. float32 has the order of the same values as float64. */
+/* Element i of contiguous memory. A float32 gets the key of the same value as float64. */
 MG_INLINE uint64_t order_at(int dtype, const void *x, int64_t i) {
     switch (dtype) {
     case MG_BOOL: return ((const uint8_t *)x)[i] != 0;

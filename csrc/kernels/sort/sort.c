@@ -14,19 +14,23 @@ static uint32_t sort_key_32(int dtype, const void *x, int64_t i) {
 
 static uint64_t sort_key_64(int dtype, const void *x, int64_t i) { return order_at(dtype, x, i); }
 
-/* The results asked of each line: where the first elements in sorted order are, those of some ranks, or
- * the lower and the upper of those in the middle, of all or without NaN. */
+/* The indices that are computed for each line.
+ * SORT_FIRST: of the first elements in sorted order.
+ * SORT_ORDER_STATISTICS: of the elements of some ranks.
+ * SORT_MIDDLE, SORT_NANMIDDLE: of the lower and upper median, of all elements or of those that are
+ * not NaN. */
 typedef enum { SORT_FIRST, SORT_ORDER_STATISTICS, SORT_MIDDLE, SORT_NANMIDDLE } sort_task;
 
 typedef struct {
     sort_task task;
     int dtype;
-    bool descending, narrow; /* narrow: keys and places fit 32 bits */
+    bool descending, narrow; /* narrow: keys and indices fit 32 bits */
     const int64_t *ranks;
-    bool nan_all; /* where a NaN is, it is at all ranks */
-    bool sorts;   /* long lines, as more is asked for than one rank or two next to each other */
+    bool nan_all; /* a line with a NaN has it at all ranks */
+    /* sorts long lines, as more is asked for than one rank or two neighbouring ranks */
+    bool sorts;
     int64_t *places;
-    int64_t found; /* how many places of a line are asked for; all, as -1 */
+    int64_t found; /* number of indices for each line; -1 for all */
     const void *x;
     mg_lines lines;
     char *scratch;
@@ -34,7 +38,8 @@ typedef struct {
     int64_t per_block;
 } sort_job;
 
-/* The f-th rank that is asked for, where so many elements have the greatest key, a NaN's. */
+/* The f-th rank that is asked for. `greatest`: number of elements with the greatest key, which NaN
+ * has. */
 static int64_t rank_asked(const sort_job *job, int64_t greatest, int64_t f) {
     int64_t n = job->lines.n, nan = mg_is_float(job->dtype) ? greatest : 0;
     int64_t count = job->task == SORT_NANMIDDLE ? n - nan : n;
@@ -93,14 +98,15 @@ static void sort_block(void *context, int64_t block) {
     }
 }
 
-/* The lines are dealt out to as many blocks as there are threads, each with memory of its own. */
+/* The lines are divided among as many blocks as there are threads, each with scratch of its own. */
 static mg_array *sorted_places(mg_array *x, int axis, sort_job job) {
     int64_t shape[MG_MAX_NDIM];
     if (lines_along(&job.lines, x, axis)) return NULL;
     if (job.found < 0) job.found = job.lines.n;
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[axis < 0 ? axis + x->ndim : axis] = job.found;
-    for (int64_t f = 0; f < job.found && job.task != SORT_FIRST; f++) { /* 0 for the middle */
+    /* rank 0 stands for the median */
+    for (int64_t f = 0; f < job.found && job.task != SORT_FIRST; f++) {
         int64_t rank = job.task == SORT_ORDER_STATISTICS ? job.ranks[f] : 0;
         if (rank < 0 || rank >= job.lines.n) return mg_fail(MG_EARG, rank, job.lines.n);
     }
@@ -148,7 +154,7 @@ mg_array *mg_median(mg_array *x, int axis, int skip_nan) {
     return sorted_places(x, axis, (sort_job){.task = task, .found = 2});
 }
 
-/* ---- the first few ---- */
+/* ---- top k ------------ */
 
 typedef struct {
     int dtype;
@@ -160,7 +166,8 @@ typedef struct {
     int64_t per_block;
 } top_job;
 
-/* The k best so far are kept in order; almost every element is worse than the last of them. */
+/* Keeps the k best elements so far in order. Almost every element is worse than the last of
+ * them. */
 static void top_line(const top_job *job, int64_t *places, int64_t first) {
     uint64_t best[TOP_MOST];
     int64_t place[TOP_MOST], inner = job->lines.inner, found = 0;
@@ -218,22 +225,22 @@ mg_array *mg_topk(mg_array *x, int64_t k, int axis, int largest) {
 typedef struct {
     int dtype;
     bool right, shared; /* shared: one sorted line for all values */
-    int64_t n, run;     /* of a sorted line, and of the values that are looked up in it */
+    int64_t n, run;     /* length of a sorted line, and number of values that are looked up in it */
     int64_t size;
     const void *sorted, *values;
     int64_t *out;
 } search_job;
 
-/* How many elements of a sorted line stand before each of some values. A step halves what is left
- * of the line by arithmetic on the comparison, as which half it is cannot be foreseen, for several
- * values at a time, so that none waits for another. NaN stands after `last`, which is infinity. */
+/* For each value: the number of elements of a sorted line that come before it. A step halves the
+ * rest of the line by arithmetic on the comparison, as a branch would be unpredictable. Several
+ * values go together, so that none waits for another. NaN comes after `last`, which is infinity. */
 #define SEARCH(name, type, last)                                                                   \
     static void search_##name(const type *line, int64_t n, const type *values, int64_t count,      \
                               bool right, int64_t *out) {                                          \
         for (int64_t i = 0; i < count; i += SEARCH_GROUP) {                                        \
             int64_t low[SEARCH_GROUP] = {0}, some = mg_min(count - i, SEARCH_GROUP);               \
             type value[SEARCH_GROUP];                                                              \
-            bool after[SEARCH_GROUP]; /* those equal to it are before it */                        \
+            bool after[SEARCH_GROUP]; /* equal elements come before it */                          \
             for (int j = 0; j < SEARCH_GROUP; j++) {                                               \
                 type v = values[i + (j < some ? j : 0)];                                           \
                 after[j] = right | (v != v);                                                       \

@@ -1,8 +1,11 @@
-/* sort.inc.c: a stable sort of keys with their places, for keys and places of one width.
+/* sort.inc.c: a stable sort of keys with their indices, for keys and indices of one width; a
+ * template.
  *
- * The includer defines SORT_WORD, the unsigned type, SORT_SIGNED, the float type of that width, SORT_REAL,
- * whose vectors SORT_VEC(name) is about, SORT_COMPARED, whether vectors of such words can be compared,
- * and S(name). */
+ * The file that includes it defines SORT_WORD, an unsigned type; SORT_SIGNED, the signed type of
+ * that width; and SORT_REAL, the float type of that width. It also defines SORT_VEC(name) for
+ * vectors of SORT_REAL, and S(name) for all names. SORT_COMPARED is true if vectors of such words
+ * can be compared.
+ */
 
 typedef struct {
     SORT_WORD key, place;
@@ -22,9 +25,9 @@ typedef union {
     S(sort_vec) vec[SORT_SHORT_BYTES / MG_VECTOR_BYTES];
 } S(sort_words);
 
-/* The keys of a short line in the order of signed integers, which is that of vectors; those after the
- * last one are 0. A line that lies straight is read by vectors: to write words and read them as a
- * vector waits for the words to arrive. Returns how many elements have the greatest key there is. */
+/* Reads the keys of a short line as signed integers, whose order vectors can compare. The rest of
+ * the last vector is 0. A contiguous line is read by vectors: loading a vector from words just
+ * written waits for all of these stores. Returns the number of elements with the greatest key. */
 MG_INLINE int64_t S(sort_keys)(const sort_job *job, int64_t first, S(sort_words) *keys) {
     const SORT_WORD sign = (SORT_WORD)1 << (8 * sizeof(SORT_WORD) - 1);
     const SORT_SIGNED flip = job->descending ? -1 : 0;
@@ -40,14 +43,14 @@ MG_INLINE int64_t S(sort_keys)(const sort_job *job, int64_t first, S(sort_words)
         return greatest;
     }
     const SORT_REAL *x = (const SORT_REAL *)job->x + first;
-    S(sort_vec) many = {0}; /* how many are the greatest, as 0 or less */
+    S(sort_vec) many = {0}; /* the number of greatest keys, negated, in each lane */
     MG_ROLLED
     for (int64_t v = 0; v < count; v++) {
         int64_t from = v * S(SORT_WIDE), left = mg_min(n - from, S(SORT_WIDE));
         SORT_VEC(vec) some = left < S(SORT_WIDE) ? SORT_VEC(v_load_n)(x + from, (int)left)
                                              : SORT_VEC(v_load)(x + from);
         S(sort_vec) key = (S(sort_vec))some;
-        if (job->dtype != MG_INT64) { /* as order.h does it */
+        if (job->dtype != MG_INT64) { /* as in order.h */
             S(sort_vec) nan = (S(sort_vec))(some != some);
             key = (S(sort_vec))(some + (SORT_REAL)0);
             key ^= key >> (8 * sizeof(SORT_WORD) - 1) & (SORT_SIGNED)~sign;
@@ -65,9 +68,9 @@ MG_INLINE int64_t S(sort_keys)(const sort_job *job, int64_t first, S(sort_words)
     return greatest;
 }
 
-/* ranks[i] = how many of a short line's elements come before element i in sorted order. Each is
- * compared with each, a vector of them at a time, which is sooner done than branching. Returns what
- * sort_keys does. */
+/* ranks[i] = the number of elements of a short line that come before element i in sorted order.
+ * Each element is compared with each other one, a vector at a time, which is faster than branching.
+ * Returns the result of sort_keys. */
 static int64_t S(sort_short)(const sort_job *job, int64_t first, S(sort_words) *ranks) {
     S(sort_words) keys;
     int64_t greatest = S(sort_keys)(job, first, &keys), n = job->lines.n;
@@ -90,8 +93,8 @@ static int64_t S(sort_short)(const sort_job *job, int64_t first, S(sort_words) *
 
 /* ---- long lines ---- */
 
-/* By one byte after the other, the least significant first; a byte that is the same in all keys
- * needs no pass. Returns the one of the two arrays that holds the result. */
+/* Radix sort by bytes, the least significant first. A byte that is the same in all keys needs no
+ * pass. Returns the one of the two arrays that holds the result. */
 static S(sort_item) *S(sort_radix)(S(sort_item) *items, S(sort_item) *other, int64_t n) {
     enum { DIGITS = sizeof(SORT_WORD) };
     int64_t count[DIGITS][256] = {{0}};
@@ -122,8 +125,8 @@ static void S(sort_insert)(S(sort_item) *items, int64_t n) {
     }
 }
 
-/* All elements of a line, the first of them in sorted order first; there is room for 2 n at `items`.
- * How many have the greatest key goes to `greatest`. A line is short here where vectors of such words
+/* All elements of a line in sorted order. `items` has room for 2 n. *greatest is increased by the
+ * number of elements with the greatest key. Short lines come here only if vectors of such words
  * cannot be compared. */
 static S(sort_item) *S(sort_items)(const sort_job *job, int64_t first, S(sort_item) *items,
                                    int64_t *greatest) {
@@ -139,8 +142,8 @@ static S(sort_item) *S(sort_items)(const sort_job *job, int64_t first, S(sort_it
     return items;
 }
 
-/* places[i * stride] = where in the line the i-th element of its sorted order is, for the first
- * `found`; there is room for 2 n items at `scratch`. */
+/* places[i * stride] = the index in the line of the i-th element in sorted order, for the first
+ * `found` elements. `scratch` has room for 2 n items. */
 static void S(sort_line)(const sort_job *job, int64_t *places, int64_t first, void *scratch) {
     int64_t n = job->lines.n, stride = job->lines.inner, greatest = 0;
     if (SORT_COMPARED && n <= S(SORT_SHORT)) {
@@ -154,11 +157,12 @@ static void S(sort_line)(const sort_job *job, int64_t *places, int64_t first, vo
     for (int64_t i = 0; i < job->found; i++) places[i * stride] = (int64_t)items[i].place;
 }
 
-/* ---- the element of a rank ---- */
+/* ---- selection by rank -------- */
 
-/* What is the key of a rank in sorted order, the how manieth of those that have it that is, and how
- * many have it. By one byte after the other, the most significant first, of the keys that agree
- * with it so far (Hoare's selection, with 256 parts at a time); these are kept at `some`. */
+/* Selects the key of a rank in sorted order. `nth`: the element's number among those with that key.
+ * `equal`: the number of elements with that key. Bytes are compared one after the other, the most
+ * significant first, among the keys that agree so far. That is Hoare's selection with 256 parts at
+ * a time. The keys that agree are kept at `some`. */
 typedef struct {
     SORT_WORD key;
     int64_t nth, equal;
@@ -182,15 +186,15 @@ static S(sort_rank) S(select)(const SORT_WORD *keys, SORT_WORD *some, int64_t n,
     }
 }
 
-/* Where the n-th of the keys that equal one is. */
+/* The index of the n-th element that equals the key. */
 static int64_t S(place_of)(const SORT_WORD *keys, SORT_WORD key, int64_t nth) {
     int64_t i = 0;
     for (;; i++)
         if (keys[i] == key && nth-- == 0) return i;
 }
 
-/* The places of the elements of the ranks that are asked for. There is room for 2 n keys at `scratch`, or
- * for 2 n items where the line is sorted. */
+/* The indices of the elements of the ranks that are asked for. `scratch` has room for 2 n keys, or
+ * for 2 n items if the line is sorted. */
 static void S(rank_line)(const sort_job *job, int64_t *places, int64_t first, void *scratch) {
     int64_t n = job->lines.n, inner = job->lines.inner, greatest = 0, found = job->found;
     if (SORT_COMPARED && n <= S(SORT_SHORT)) {
@@ -218,7 +222,7 @@ static void S(rank_line)(const sort_job *job, int64_t *places, int64_t first, vo
     S(sort_rank) at = S(select)(keys, some, n, lower);
     places[0] = S(place_of)(keys, at.key, at.nth);
     if (found == 1) return;
-    if (upper > lower && ++at.nth == at.equal) { /* the least of the keys above it */
+    if (upper > lower && ++at.nth == at.equal) { /* the least key above it */
         SORT_WORD least = (SORT_WORD)-1;
         for (int64_t i = 0; i < n; i++)
             least = keys[i] > at.key && keys[i] < least ? keys[i] : least;
