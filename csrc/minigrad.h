@@ -224,6 +224,7 @@ struct mg_core {
     void (*unsave)(mg_saved *saved);
     uint64_t (*saved_buffer)(const mg_saved *saved, int i);
     void (*set_gil_hook)(void (*hook)(void));
+    int (*cache_grant)(int64_t room);
 };
 
 #include "base/platform.h"

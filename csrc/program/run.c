@@ -94,6 +94,7 @@ const mg_core *mg_core_table(void) {
         .unsave = mg_unsave,
         .saved_buffer = mg_saved_buffer,
         .set_gil_hook = mg_gil_set_hook,
+        .cache_grant = mg_cache_grant,
     };
     return &core;
 }

@@ -172,6 +172,7 @@ static int speed_clear(PyObject *module) {
     Py_CLEAR(s->saved_type);
     Py_CLEAR(s->size_type);
     Py_CLEAR(s->node_type);
+    node_forget(s);
     Py_CLEAR(s->tensor_type);
     return 0;
 }

@@ -2,12 +2,53 @@
  * minigrad/tape/node.py. */
 #include "speed.h"
 
+/* ---- memory ----
+ *
+ * Small nodes that were freed serve again. Otherwise the pages of a long graph go back to the system,
+ * which clears them for the next graph, and the garbage collector runs while the next graph grows. */
+
+static node *node_take(speed_state *s, Py_ssize_t parents) {
+    node *self = parents <= NODE_SMALL ? (node *)s->free_nodes : NULL;
+    if (self) {
+        s->free_nodes = self->weak;
+        s->free_count--;
+        return (node *)PyObject_InitVar((PyVarObject *)self, s->node_type, parents);
+    }
+    self = PyObject_GC_NewVar(node, s->node_type, parents < NODE_SMALL ? NODE_SMALL : parents);
+    if (self) Py_SET_SIZE((PyVarObject *)self, parents);
+    return self;
+}
+
+static void node_give(speed_state *s, node *self) {
+    enum { GRANT = 64 << 10, SIZE = sizeof *self + NODE_SMALL * sizeof(PyObject *) };
+    bool keep = self->is_small && s->node_type; /* the type is NULL once the module is cleared */
+    if (keep && s->free_count == s->free_limit && s->core->cache_grant(GRANT))
+        s->free_limit += GRANT / SIZE;
+    if (!keep || s->free_count >= s->free_limit) {
+        PyObject_GC_Del(self);
+        return;
+    }
+    self->weak = s->free_nodes;
+    s->free_nodes = (PyObject *)self;
+    s->free_count++;
+}
+
+void node_forget(speed_state *s) {
+    for (PyObject *self; (self = s->free_nodes);) {
+        s->free_nodes = ((node *)self)->weak;
+        PyObject_GC_Del(self);
+    }
+    s->free_count = s->free_limit = 0;
+}
+
+/* ---- making and freeing ---- */
+
 PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count) {
     static long long serials;
     if (count <= NODE_GIVEN)
         return PyErr_Format(PyExc_TypeError, "record(op, saved, args, inputs, *parents)");
     Py_ssize_t parents = count - NODE_GIVEN;
-    node *self = PyObject_GC_NewVar(node, s->node_type, parents);
+    node *self = node_take(s, parents);
     if (!self) return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_INCREF(given[i]);
@@ -17,6 +58,7 @@ PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count) 
     self->fields[NODE_HOOKS] = Py_None;
     self->weak = NULL;
     self->serial = __atomic_fetch_add(&serials, 1, __ATOMIC_RELAXED);
+    self->is_small = parents <= NODE_SMALL;
     PyObject_GC_Track(self);
     return (PyObject *)self;
 }
@@ -54,7 +96,7 @@ static void node_free(PyObject *self) {
         waiting = ((node *)self)->weak;
         PyTypeObject *class = Py_TYPE(self);
         node_clear(self);
-        PyObject_GC_Del(self);
+        node_give(PyType_GetModuleState(class), (node *)self);
         Py_DECREF(class);
     }
     freeing = false;

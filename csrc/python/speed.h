@@ -74,6 +74,9 @@ typedef struct {
     int kernel_add, kernel_cast, kernel_copy, kernel_accumulate, kernel_saved, kernel_empty,
         kernel_tensor, kernel_full, kernel_view_reshape, kernel_view_slice, kernel_view_slice_reshape;
     int elementwise; /* number of elementwise operations */
+    /* Freed nodes for new ones, linked by `weak`, and how many there are and may be. */
+    PyObject *free_nodes;
+    Py_ssize_t free_count, free_limit;
 } speed_state;
 
 /* ---- the interpreter's lock ---- */
@@ -142,17 +145,20 @@ PyObject *speed_keep(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* ---- nodes ---- */
 
+enum { NODE_SMALL = 2 }; /* a node with one parent would be no smaller */
 enum { NODE_OP, NODE_SAVED, NODE_ARGS, NODE_INPUTS, NODE_GIVEN, NODE_HOOKS = NODE_GIVEN, NODE_FIELDS };
 
 typedef struct {
     PyObject_VAR_HEAD /* number of parents; 0 once the graph was freed */
     PyObject *weak;
-    long long serial;
+    long long serial : 63;
+    unsigned long long is_small : 1; /* has room for NODE_SMALL parents */
     PyObject *fields[NODE_FIELDS];
     PyObject *parents[];
 } node;
 
 bool node_make_type(speed_state *s, PyObject *module);
+void node_forget(speed_state *s); /* gives the memory of freed nodes back */
 MG_INLINE bool node_is(const speed_state *s, PyObject *x) { return Py_TYPE(x) == s->node_type; }
 /* Creates a node from `count` objects: first the fields, then the parents. */
 PyObject *node_record(speed_state *s, PyObject *const *given, Py_ssize_t count);
