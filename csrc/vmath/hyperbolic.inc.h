@@ -1,4 +1,4 @@
-/* hyperbolic.inc.h: expm1, sinh and cosh, by F(power_terms) of exp.inc.h; a template (simd/num.h). */
+/* hyperbolic.inc.h: expm1, sinh and cosh, from F(power_terms); a template (simd/num.h). */
 
 /* (T - 1) + T (e^r - 1), both with low parts. The constants have two bits less than a number. For T
  * above ONE_LOST, T - 1 is therefore T, with a low part of -1. `few`: a few numbers may be so
