@@ -55,10 +55,10 @@ def compiles(flags: list[str], what: Sequence[str] = TO_OBJECT) -> bool:
         ) from None
 
 
-# Intel's processors of 2015 to 2020 do not cache the decoded instructions of a line in which a
-# branch crosses or ends at a multiple of 32 bytes (Intel, "Mitigations for Jump Conditional Code
-# Erratum", 2019). A vector loop with such a branch took a third longer. The assembler, gcc's or
-# clang's, pads the code so that no branch lies there.
+# Intel's processors of 2015 to 2020 do not cache decoded instructions around some branches. These
+# are branches that cross or end at a multiple of 32 bytes (Intel, "Mitigations for Jump Conditional
+# Code Erratum", 2019). A vector loop with such a branch took a third longer. The assembler of gcc
+# or clang pads the code so that no branch lies there.
 APART = (
     ["-Wa,-malign-branch-boundary=32,-malign-branch=jcc+fused,-malign-branch-prefix-size=0"],
     ["-malign-branch-boundary=32", "-malign-branch=jcc,fused"],

@@ -5,8 +5,8 @@ If a change stops the compiler from vectorising, the only sign is a kernel sever
 macro ``MG_APART``, on a line of its own, marks the loops that must be vectorised.
 
 The script compiles the files with marked loops, with the flags of the build, and reads gcc's
-report. The report lists every copy of a loop: one for each function into which the loop was
-inlined, and one for each condition moved out of the loop. The script exits with 1 if a loop is not
+report. The report lists every copy of a loop. There is a copy for each function into which the loop
+was inlined, and for each condition moved out of the loop. The script exits with 1 if a loop is not
 compiled to vectors of the instruction set's width, and prints its place. Arguments are further
 flags for the compiler. With ``-fno-unswitch-loops`` the check must fail in ``optim.inc.c``.
 """

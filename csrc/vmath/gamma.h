@@ -81,7 +81,7 @@ MG_INLINE v_pair_f64 v_lgamma_large_f64(double x) {
 }
 
 /* log |gamma(x)|. Between -18 and 8 it is lgamma(2 + t) and the logarithm of the factors i + t
- * between, where t = x - n for the nearest integer n. All sums and products have two parts. The
+ * between. Here t = x - n for the nearest integer n. All sums and products have two parts. The
  * result is therefore accurate near the zeros, too. Below -18 the zeros are closer to the poles
  * than any double is.
  *
@@ -143,7 +143,7 @@ MG_INLINE double v_digamma_large_of_f64(double x) { /* x >= 8 */
     v_pair_f64 l = v_log_pair_f64(v_log_split_f64(x));
     return l.high + (l.low - tail);
 }
-/* Between -8 and 8, the polynomial on [1, 2] and the terms 1 / (i + f) of the recurrence, where f =
+/* Between -8 and 8, the polynomial on [1, 2] and the terms 1 / (i + f) of the recurrence. Here f =
  * x - n for the nearest integer n. The zero on [1, 2] is split off from the polynomial. Below -8,
  * reflection.
  *

@@ -1,9 +1,9 @@
 /* norm.c: normalisation of rows and of channels, with their gradients.
  *
- * Deviations are taken from the mean of a block's first few elements. If the block's own mean turns
- * out to be far from that, they are taken again about the block's mean, while the block is in
- * cache. Blocks are joined pairwise, in double (Chan, Golub and LeVeque, "Algorithms for computing
- * the sample variance", 1983, on shifted data, and equation 2.1).
+ * Deviations are taken from the mean of a block's first few elements. If the block's own mean is
+ * far from that, deviations from the own mean follow, while the block is in cache. Blocks are
+ * joined pairwise, in double (Chan, Golub and LeVeque, "Algorithms for computing the sample
+ * variance", 1983, on shifted data, and equation 2.1).
  *
  * The shape alone decides which elements make a block and in what order blocks are joined. The bits
  * therefore do not depend on the number of threads.

@@ -1,12 +1,13 @@
 /* erf.h: tables of erf.inc.h, in both float widths.
  *
- * Each table has a function f of a on 16 pieces, numbered by the top bits of b = 1 + a, or 1 + STEP
- * a, modulo 16. There are four pieces for b from 2 to 4, four up to 8, and four up to 16. The last
- * four pieces are for b from 1 to 2. Row 0 is the point c about which a piece is expanded. c is
- * chosen so that f(c) is very nearly the number in row 1 (S. Gal, "Computing elementary functions:
- * a new approach for achieving high accuracy and good performance", LNCS 235, 1986). All other rows
- * are the coefficients of (f(c + d) - f(c)) / d. The largest error, relative to f, is 2^-27 in
- * float and 2^-55 in double.
+ * Each table has a function f of a on 16 pieces. The top bits of b = 1 + a, or 1 + STEP a, modulo
+ * 16, are a piece's number. There are four pieces for b from 2 to 4, four up to 8, and four up to
+ * 16. The last four pieces are for b from 1 to 2.
+ *
+ * Row 0 is the point c about which a piece is expanded. c makes f(c) very nearly equal to the
+ * number in row 1 (S. Gal, "Computing elementary functions: a new approach for achieving high
+ * accuracy and good performance", LNCS 235, 1986). All other rows are the coefficients of (f(c + d)
+ * - f(c)) / d. The largest error, relative to f, is 2^-27 in float and 2^-55 in double.
  */
 #ifndef MG_VMATH_COEFFICIENTS_ERF_H
 #define MG_VMATH_COEFFICIENTS_ERF_H
