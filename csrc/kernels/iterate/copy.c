@@ -177,7 +177,7 @@ static void copy_block(void *context, int64_t block) {
     if (p->streams) v_stream_end();
 }
 
-/* Chooses how to write so many bytes. The limit is half of L3.
+/* Chooses how to write `bytes` bytes. The limit is half of L3.
  *
  * Repeated values stay in cache up to twice the limit. Rows on a Zen 4 are an exception: they would
  * evict the operands of the gradient. For plain copies, one thread uses non-temporal stores from

@@ -53,7 +53,7 @@ int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_N
 
 /* ---- staging: n elements of one operand, of any strides, into contiguous memory ------- */
 
-typedef uint16_t __attribute__((may_alias)) nditer_2; /* an element of so many bytes */
+typedef uint16_t __attribute__((may_alias)) nditer_2; /* elements of 2, 4 and 8 bytes */
 typedef uint32_t __attribute__((may_alias)) nditer_4;
 typedef uint64_t __attribute__((may_alias)) nditer_8;
 

@@ -95,7 +95,7 @@ static void norm_give(int count, mg_array **held) {
     while (count-- > 0) mg_release(held[count]);
 }
 
-/* True if results of so many bytes, in rows of `width`, are written with non-temporal stores. That
+/* True if results of `bytes` bytes, in rows of `width`, are written with non-temporal stores. That
  * is so if results and operands together take three quarters of L3 or more. */
 static bool norm_streams(int64_t width, int64_t bytes) {
     return NORM_STREAMS && width % MG_VECTOR_BYTES == 0 && bytes / 3 >= mg_system_streams() / 4;
