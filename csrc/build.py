@@ -1,12 +1,12 @@
 """The cffi builder of the extension module ``minigrad._native``: its sources, and all flags.
 
 Every ``.c`` file is a translation unit (``*.inc.c`` files are included by others). The files of
-``csrc/kernels`` are compiled once for each instruction set, with flags of its own, and all others
-once. ``setup.py`` compiles them, several at a time, and again only those whose text, headers or
-flags have changed.
+``csrc/kernels`` are compiled once for each instruction set, each with its own flags. All other
+files are compiled once. ``setup.py`` compiles several files at a time, and only files whose text,
+headers or flags have changed.
 
-``MINIGRAD_DEV=avx2``, the name of one or more instruction sets, builds no others: an edit of one
-kernel file then takes seconds.
+``MINIGRAD_DEV=avx2`` names one or more instruction sets, and the build leaves out all others. An
+edit of one kernel file then takes seconds to build.
 """
 
 import os
@@ -24,11 +24,11 @@ import cffi
 HERE = Path(__file__).resolve().parent
 thunks = runpy.run_path(str(HERE / "thunks.py"))["generate"]
 
-# Vector loops need no errno and no trapping arithmetic; nothing here lets the compiler reorder or
-# contract floating-point operations, so the same source gives the same bits everywhere.
+# Vector loops need no errno and no trapping arithmetic. No flag lets the compiler reorder or
+# contract floating-point operations. The same source therefore gives the same bits everywhere.
 COMMON_FLAGS = [
     "-std=gnu11",
-    "-D_GNU_SOURCE",  # where threads run is asked and told by extensions of Linux
+    "-D_GNU_SOURCE",  # Linux extensions: read and set the CPUs of threads
     "-O3",
     "-g0",
     "-fno-math-errno",
@@ -36,14 +36,14 @@ COMMON_FLAGS = [
     "-ffp-contract=off",
     "-fvisibility=hidden",
     "-pthread",
-    "-Wno-pass-failed",  # clang, of loops whose length it learns too late to write them out
+    "-Wno-pass-failed",  # clang, for loops whose length it knows too late to unroll
 ]
 
 TO_OBJECT = ("-xc", "-c", os.devnull, "-o", os.devnull)
 
 
 def compiles(flags: list[str], what: Sequence[str] = TO_OBJECT) -> bool:
-    """Whether the compiler of extension modules, and the assembler behind it, knows the flags."""
+    """True if the compiler for extension modules, and its assembler, accept the flags."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
     command = [*shlex.split(compiler), *flags, *what]
     try:
@@ -55,22 +55,23 @@ def compiles(flags: list[str], what: Sequence[str] = TO_OBJECT) -> bool:
         ) from None
 
 
-# On Intel's processors of 2015 to 2020 a branch that crosses or ends at a multiple of 32 bytes
-# keeps its line out of the cache of decoded instructions (Intel, "Mitigations for Jump Conditional
-# Code Erratum", 2019): a loop of vectors took a third longer where it happened to have one. The
-# assembler, gcc's or clang's, keeps branches clear of that with a few bytes of nothing.
+# Intel's processors of 2015 to 2020 do not cache decoded instructions around some branches. These
+# are branches that cross or end at a multiple of 32 bytes (Intel, "Mitigations for Jump Conditional
+# Code Erratum", 2019). A vector loop with such a branch took a third longer. The assembler of gcc
+# or clang pads the code so that no branch lies there.
 APART = (
     ["-Wa,-malign-branch-boundary=32,-malign-branch=jcc+fused,-malign-branch-prefix-size=0"],
     ["-malign-branch-boundary=32", "-malign-branch=jcc,fused"],
 )
 BRANCHES_APART = next(filter(compiles, APART), [])
-# Copies and fills of up to 8 KB whose length is known are otherwise string instructions, which take
-# some 30 cycles before they begin: the C library's functions are faster from 64 bytes on.
+# Without these flags, copies and fills of a constant length up to 8 KB become string instructions.
+# A string instruction takes some 30 cycles to start. The C library's functions are faster from 64
+# bytes on.
 STRINGS = ["-mmemcpy-strategy=libcall:-1:noalign", "-mmemset-strategy=libcall:-1:noalign"]
 NO_STRINGS = STRINGS if compiles(STRINGS) else []
 
-# Functions begin at multiples of 32 bytes: at 16, what a small call takes depends on what stands
-# before the function, by up to 4 %. At 64 a module is 37 KB larger and no faster.
+# Functions begin at multiples of 32 bytes. At 16, the time of a small call varies by up to 4 % with
+# the code before the function. At 64 a module is 37 KB larger and no faster.
 ALIGNED = ["-falign-functions=32"]
 
 # Flags of all instruction sets, whose code runs on every machine.
@@ -103,7 +104,7 @@ def sanitizers() -> list[str]:
 
 
 def isas() -> list[str]:
-    """The instruction sets to build: all of this kind of machine, the one that each has first."""
+    """The instruction sets to build: all for this kind of machine, the most basic one first."""
     here = ISAS_BY_MACHINE.get(platform.machine().lower(), ["baseline"])
     chosen = os.environ.get("MINIGRAD_DEV", "").replace(",", " ").split()
     unknown = [isa for isa in chosen if isa not in here]
@@ -115,7 +116,7 @@ def isas() -> list[str]:
 
 
 def declarations() -> str:
-    """The declarations for cffi: its part of ``minigrad.h``, and what C calls in Python."""
+    """The declarations for cffi: its part of ``minigrad.h``, and the Python function C calls."""
     header = (HERE / "minigrad.h").read_text(encoding="utf-8")
     found = re.search(r"/\* cffi: begin \*/(.*)/\* cffi: end \*/", header, re.DOTALL)
     if found is None:
@@ -124,7 +125,7 @@ def declarations() -> str:
 
 
 def sources(*rooms: str) -> list[str]:
-    """The translation units of some rooms, the largest first: they take the longest."""
+    """The translation units of some folders, the largest first: these compile the longest."""
     found = [file for room in rooms for file in (HERE / room).rglob("*.c")]
     units = [file for file in found if not file.name.endswith(".inc.c")]
     units.sort(key=lambda file: (-file.stat().st_size, file))
@@ -133,7 +134,7 @@ def sources(*rooms: str) -> list[str]:
 
 KERNELS = [*sources("kernels", "vmath"), "csrc/isa/table.c"]
 CORE = sources("base", "memory", "threads", "arrays", "lapack", "sets", "distance")
-DISPATCH = "csrc/isa/isa.c"  # which is told what instruction sets there are
+DISPATCH = "csrc/isa/isa.c"  # compiled with a flag for each instruction set built
 
 
 def kernel_flags(isa: str) -> list[str]:
@@ -142,7 +143,7 @@ def kernel_flags(isa: str) -> list[str]:
 
 
 def native() -> cffi.FFI:
-    """The extension module, but for the kernels."""
+    """The extension module without the kernels."""
     ffi = cffi.FFI()
     ffi.cdef(declarations())
     ffi.set_source(

@@ -43,13 +43,13 @@ enum mg_error_code {
     MG_EREADONLY, /* write to read-only memory */
     MG_EOVERLAP,  /* write to an array whose elements overlap */
     MG_EZERO,     /* integer division by zero */
-    MG_ESINGULAR, /* a matrix of a stack is singular, or not positive definite; detail: its number */
+    MG_ESINGULAR, /* a matrix of a stack is singular or not positive definite; detail: number */
     MG_EARG       /* any other bad argument */
 };
 
 enum mg_recurrence { MG_RNN_TANH, MG_RNN_RELU, MG_GRU, MG_LSTM };
 
-/* ---- arrays ------------------------------------------------------------------------------------ */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 typedef struct mg_buffer mg_buffer;
 
@@ -99,7 +99,7 @@ void mg_share(mg_array *a, int count); /* count +1 / -1: NumPy got / dropped a w
  * memory. 0, or MG_EARG if the memory has an owner. */
 int mg_set_owner(mg_array *a, void *owner, void (*release)(void *owner));
 
-/* ---- what the tape saves ----------------------------------------------------------------------- */
+/* ---- what the tape saves --------------------------------------------------------------------- */
 
 /* Up to three arrays in the dtypes that derivatives compute in, and the time they were saved. While
  * a mg_saved lives, the buffers are pinned: NumPy gets read-only views of them. Memory that NumPy
@@ -115,7 +115,7 @@ mg_saved *mg_save_as_is(mg_array *a);
 void mg_unsave(mg_saved *saved);
 uint64_t mg_saved_buffer(const mg_saved *saved, int i); /* 0 if there is none */
 
-/* ---- running kernels --------------------------------------------------------------------------- */
+/* ---- running kernels ------------------------------------------------------------------------- */
 
 /* Arguments of an operation besides arrays: integers and floats, each in the order of its
  * parameters. A list is its length (-1 for None), followed by its items. */
@@ -147,7 +147,7 @@ const char *mg_run_signature(int op);
 int mg_elementwise_count(void);
 int mg_elementwise_has_vjp(int op);
 
-/* ---- arguments of kernels ---------------------------------------------------------------------- */
+/* ---- arguments of kernels -------------------------------------------------------------------- */
 
 enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };
 enum mg_loss_reduction { MG_LOSS_NONE, MG_LOSS_SUM, MG_LOSS_MEAN };
@@ -175,7 +175,7 @@ typedef struct mg_conv {
     int64_t size[3], kernel[3], counts[3], stride[3], dilation[3], before[3];
 } mg_conv;
 
-/* ---- the process ------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 /* Instruction sets that have kernels and that the processor and operating system allow. The first
  * is the one that all machines of a kind have, the last the best; NULL after the last. */

@@ -34,10 +34,10 @@ ADDRESSES = ("uint64_t *", "void *")
 
 
 class Operation(NamedTuple):
-    """An operation: what calls it, and the kernel that is called."""
+    """An operation: its names, its parameters and the kernel that computes it."""
 
     name: str
-    title: str  # that errors name
+    title: str  # the name in error messages
     result: str
     kernel: str
     parameters: tuple[tuple[str, str], ...]  # type and name of each
@@ -80,7 +80,7 @@ def _call(op: Operation) -> tuple[str, list[str], list[str]]:
     rest = list(op.parameters)
     while rest:
         kind, name = rest.pop(0)
-        if kind == "int" and rest and rest[0][0] in LISTS:  # the length of the list that follows
+        if kind == "int" and rest and rest[0][0] in LISTS:  # the length of the next list
             passed.append(f"(int){name}")
             counts, new = name, True
             kind, listed = rest.pop(0)

@@ -1,12 +1,14 @@
 """Check that the compiler vectorises the marked loops: ``python csrc/vectorised.py``.
 
-Kernels are plain loops, and nothing in C says that one must be compiled to vector instructions; a
-change that stops the compiler shows only as a kernel several times slower. ``MG_APART`` on a line
-of its own marks the loops that must be vectors. This compiles the files that have any, with the
-flags of the build, and reads gcc's report, which speaks of every copy of a loop: of the one in
-each function that it was inlined in, and of the one for each condition that was moved out of it.
-Exits with 1 and the places of those that are not vectors of the instruction set's width. Arguments
-are further flags for the compiler; ``-fno-unswitch-loops`` must fail in ``optim.inc.c``.
+Kernels are plain loops, and nothing in C requires that a loop be compiled to vector instructions.
+If a change stops the compiler from vectorising, the only sign is a kernel several times slower. The
+macro ``MG_APART``, on a line of its own, marks the loops that must be vectorised.
+
+The script compiles the files with marked loops, with the flags of the build, and reads gcc's
+report. The report lists every copy of a loop. There is a copy for each function into which the loop
+was inlined, and for each condition moved out of the loop. The script exits with 1 if a loop is not
+compiled to vectors of the instruction set's width, and prints its place. Arguments are further
+flags for the compiler. With ``-fno-unswitch-loops`` the check must fail in ``optim.inc.c``.
 """
 
 import os
@@ -20,7 +22,7 @@ from pathlib import Path
 from build import isas, kernel_flags
 
 HERE = Path(__file__).resolve().parent
-WIDTH = {"avx2": 32, "avx512": 64}  # bytes; the baseline is compiled to be small instead
+WIDTH = {"avx2": 32, "avx512": 64}  # bytes; the baseline is compiled to be small
 REPORT = re.compile(
     r"([^\s:]+):(\d+):\d+: (?:missed: couldn't vectorize loop"
     r"|optimized: loop vectorized using (\d+) byte vectors)"
@@ -30,7 +32,7 @@ Place = tuple[str, int]  # a file and a line
 
 
 def marks(file: Path) -> set[Place]:
-    """The loops below marks in a file and in what it includes for each float width."""
+    """The marked loops in a file and in the templates that the file includes."""
     text = file.read_text(encoding="utf-8")
     found = {
         (str(file), number)
@@ -43,7 +45,7 @@ def marks(file: Path) -> set[Place]:
 
 
 def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
-    """What became of each loop, by its place: the bytes of its vectors, or 0, for every copy."""
+    """The vector width in bytes, or 0, of every copy of each loop, by the loop's place."""
     command = [os.environ.get("CC", "gcc"), *kernel_flags(isa), *flags, "-DNDEBUG", f"-I{HERE}"]
     command += ["-fopt-info-vec-optimized-missed", "-S", str(file), "-o", os.devnull]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
@@ -54,7 +56,7 @@ def report(isa: str, file: Path, flags: list[str]) -> dict[Place, list[int]]:
 
 
 def main(flags: list[str]) -> int:
-    """Compile, and name the marked loops that are not vectors."""
+    """Compile the files, and print the marked loops that are not vectorised."""
     marked = {file: marks(file) for file in sorted((HERE / "kernels").rglob("*.c"))}
     files = [file for file, places in marked.items() if places and ".inc" not in file.name]
     jobs = list(product([isa for isa in isas() if isa in WIDTH], files))

@@ -20,7 +20,7 @@ static MG_NOINLINE bool system_bounded(const double *x, int64_t n, double most) 
     return !beyond;
 }
 
-/* ---- one matrix -------------------------------------------------------------------------------- */
+/* ---- one matrix ------------------------------------------------------------------------------ */
 
 /* Replaces X, n rows of `width` elements, by L^-1 X for the lower triangle L of A. The diagonal
  * counts as ones if `unit`. Negative strides make it the upper triangle, run backwards. */
@@ -161,7 +161,7 @@ static void system_qr(double *a, int64_t m, int64_t n, double *q) {
     }
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------ */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 enum system_kind {
     SYSTEM_SOLVE,

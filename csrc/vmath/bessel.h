@@ -1,9 +1,9 @@
-/* bessel.h: modified Bessel functions of the first kind, I0 and I1, and e^-|x| times them.
+/* bessel.h: modified Bessel functions of the first kind, I0 and I1, and e^-|x| times I0 and I1.
  *
- * For |x| < 8 the power series in (x / 2)^2, beyond it e^x / sqrt(x) times a function of 1 / x
- * (M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 9.6.10 and 9.7.1),
- * both refitted. The float functions work in double, error 0.500. Errors and fits are as in
- * erf.h.
+ * For |x| < 8 the power series in (x / 2)^2 serves. Beyond it, the result is e^x / sqrt(x) times a
+ * function of 1 / x (M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964,
+ * 9.6.10 and 9.7.1). Both are refitted. The float functions compute in double, with error 0.500.
+ * Errors and fits are as in erf.h.
  */
 #ifndef MG_VMATH_BESSEL_H
 #define MG_VMATH_BESSEL_H
@@ -39,8 +39,8 @@ static const double v_i1_large[] = { /* e^-x I1(x) sqrt(x) in 16 / x - 1, x >= 8
 #define V_BESSEL_TERMS_SMALL 17
 #define V_BESSEL_TERMS_LARGE 23
 
-/* a = |x| < 8: I0(a), or 2 I1(a) / a. The rounding error of y counts fourfold there, so it is
- * multiplied by the derivative, which Horner's rule gives on the way. */
+/* I0(a), or 2 I1(a) / a, for a = |x| < 8. The rounding error of y counts fourfold in the result. It
+ * is multiplied by the derivative, which Horner's rule gives on the way, and added. */
 MG_INLINE double v_bessel_small_f64(const double *c, double a) {
     v_pair_f64 y = v_product_f64(0.5 * a, 0.5 * a);
     double p = c[V_BESSEL_TERMS_SMALL - 1], partial = 0.0;
@@ -60,7 +60,7 @@ MG_INLINE double v_bessel_scale_f64(double a, double y) {
     v_exp_parts_f64 p = v_exp_split_f64(a < 720.0 ? a : 720.0, 0.0, 1100.0);
     v_pair_f64 e = v_exp_pair_f64(p);
     double z = v_scale_bits_f64(fma_f64(e.high, y, e.low * y), p.n);
-    return a > 720.0 ? V_INF_F64 : z; /* far out y alone goes to 0 */
+    return a > 720.0 ? V_INF_F64 : z; /* for large x, y alone goes to 0 */
 }
 
 /* Error 2.51 at 0x1.01cca1fb75b14p+4; without fma 2.84. */

@@ -1,5 +1,7 @@
-/* chunk.h: macros that make of a function template the loops over contiguous elements, v_name_chunk_f32
- * and v_name_chunk_f64, and those of its partial. */
+/* chunk.h: macros that make loops over contiguous elements from a function template.
+ *
+ * The loops are v_name_chunk_f32 and v_name_chunk_f64, and the chunks of the function's partial.
+ */
 #ifndef MG_VMATH_CHUNK_H
 #define MG_VMATH_CHUNK_H
 
@@ -10,20 +12,20 @@
 #else
 #define V_CHUNK(name) v_##name
 #endif
-/* v_name_chunk: out[i] = f(x[i]), whole blocks; out and x do not overlap. */
+/* v_name_chunk: out[i] = f(x[i]), for whole blocks. `out` and x do not overlap. */
 #define V_CHUNKS_OF(name, type, width)                                                             \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
                                                 int64_t n) {                                       \
         w_map_##width(out, x, n, V_CHUNK(name##_##width));                                         \
     }
 #if MG_HAS_WIDE
-/* The same by two stages (w_map_stages), and by a shorter way for nearly all x (w_map_near). */
+/* The same in two stages (w_map_stages), and by a shorter way for nearly all x (w_map_near). */
 #define V_STAGES_OF(name, begin, type, width)                                                      \
     static inline void v_##name##_chunk_##width(type *restrict out, const type *restrict x,        \
                                                 int64_t n) {                                       \
         w_map_stages_##width(out, x, n, w_##begin##_first_##width, w_##name##_last_##width);       \
     }
-/* In two loops where there are few registers (w_map_halves). */
+/* In two loops, where registers are few (w_map_halves). */
 #if defined(__AVX512F__)
 #define V_HALVES_OF(name, type, width) V_CHUNKS_OF(name, type, width)
 #else
@@ -64,7 +66,7 @@
                                                 const type *restrict b, int64_t n) {               \
         w_map_2_##width(out, a, b, n, V_CHUNK(name##_##width));                                    \
     }
-/* By two stages, and by a shorter way for nearly all. */
+/* In two stages, and by a shorter way for nearly all operands. */
 #if MG_HAS_WIDE
 #define V_BLOCK_2_OF(name, type, width)                                                            \
     static MG_NOINLINE void w_##name##_block_##width(type *out, const type *a, const type *b) {    \

@@ -1,15 +1,16 @@
-/* erf.h: the error function and what is made of it.
+/* erf.h: the error function and functions derived from it.
  *
- * erfc(x) = e^(-x^2) g(x), x >= 0, where (x + c) g(x) is a polynomial in q = (x - 4) / (x + 4): the
- * map of M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x
- * in 0 <= x < infinity", Math. Comp. 36 (1981). These functions need more digits than
- * the tables of erf.inc.h have: it carries the factors as unevaluated sums of two
- * (pair.h). The float functions work in double.
+ * erfc(x) = e^(-x^2) g(x) for x >= 0, where (x + c) g(x) is a polynomial in q = (x - 4) / (x + 4).
+ * This map is from M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x)
+ * exp(x^2) erfc x in 0 <= x < infinity", Math. Comp. 36 (1981). The functions here need more digits
+ * than the tables of erf.inc.h have. The factors are therefore carried as unevaluated sums of two
+ * (pair.h). The float functions compute in double.
  *
- * "Error" is the largest seen in units of the last place, against 113-bit arithmetic and a part of it against mpmath:
- * some 10^5 samples a function, uniform, logarithmic, and in the tails down to the subnormals. The
- * float functions: 0.500. All polynomials are our own least-squares fits at Chebyshev
- * points, their coefficients rounded one by one and the rest refitted.
+ * "Error" is the largest error seen, in units of the last place. It was measured against 113-bit
+ * arithmetic, and partly against mpmath. There were some 10^5 samples for each function: uniform,
+ * logarithmic, and in the tails down to the subnormals. The error of the float functions is 0.500.
+ * All polynomials are our own least-squares fits at Chebyshev points. Their coefficients were
+ * rounded one by one and the rest refitted.
  */
 #ifndef MG_VMATH_ERF_H
 #define MG_VMATH_ERF_H
@@ -24,8 +25,8 @@
 
 /* ---- double ---- */
 
-/* e^(a^2) erfc(a) for 0 <= a <= 28, a given with a low part: the polynomial over a + 7/8, which is
- * nearly flat in q, so that the rounding errors of q and of all terms but two hardly count. */
+/* e^(a^2) erfc(a) for 0 <= a <= 28, where a has a low part. The polynomial is divided by a + 7/8.
+ * It is nearly flat in q, so that rounding errors of q and of all terms but two hardly count. */
 MG_INLINE v_pair_f64 v_erfcx_pair_f64(double a, double a_low) {
     double m = a - 4.0, d = a + 4.0, r = v_reciprocal_f64(d), q = m * r;
     q = fma_f64(fma_f64(-q, d, m), r, q);
@@ -104,10 +105,11 @@ MG_INLINE v_pair_f64 v_log_of_pair_f64(v_pair_f64 y) {
     l.low += y.low / y.high;
     return l;
 }
-/* log ndtr(x): the logarithm of the pair above -1, of 1 less the upper tail above 0, and below -1
- * log(g / 2) - x^2 / 2 with g = e^(x^2 / 2) erfc(-x / sqrt 2), beyond its range by the asymptotic
- * series (M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 7.1.23).
- * Error 0.984 at 0x1.ec104a30b579p-2. */
+/* log ndtr(x), computed in three ranges. Between -1 and 0 it is the logarithm of the pair, and
+ * above 0 the logarithm of 1 less the upper tail. Below -1 it is log(g / 2) - x^2 / 2 with g =
+ * e^(x^2 / 2) erfc(-x / sqrt 2). Beyond the range of g's polynomial the asymptotic series serves
+ * (M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 7.1.23). Error 0.984
+ * at 0x1.ec104a30b579p-2. */
 static MG_NOINLINE double v_log_ndtr_f64(double x) {
     if (!(x > -0x1p500)) {
         return -0.5 * x * x;
@@ -142,9 +144,9 @@ static const double v_erfinv_tail[] = { /* erfinv(x) at sqrt(w) - 4 */
     0x1.eb7e145f0f63cp+1, 0x1.026db28776784p+0, 0x1.44fbf26934f56p-10, -0x1.b462e36f32fa3p-11,
     0x1.46d9eeeaa838bp-12, -0x1.a658c1e37d773p-14, 0x1.1d2bb96e25c72p-16};
 
-/* A start good to 20 bits in w = -log(1 - x^2) (M. Giles, "Approximating the erfinv function", GPU
- * Computing Gems 2, 2010), then one step of Halley's method with the error function as a pair. NaN
- * beyond +-1. Error 0.908 at 0x1.ffffffffff79fp-1. */
+/* Starts from a value good to 20 bits in w = -log(1 - x^2) (M. Giles, "Approximating the erfinv
+ * function", GPU Computing Gems 2, 2010). One step of Halley's method follows, with the error
+ * function as a pair. NaN beyond +-1. Error 0.908 at 0x1.ffffffffff79fp-1. */
 static MG_NOINLINE double v_erfinv_f64(double x) {
     double a = v_abs_f64(x);
     if (!(a < 1.0)) {
@@ -192,9 +194,10 @@ V_STAGES_OF(erf, erf, float, f32)
 MG_CHAINS_END
 #endif
 #if MG_LANE_BY_LANE
-/* The error function and what is made of it, of doubles: a loop finds the pieces of 256 numbers, one
- * takes the polynomials of two vectors in step, as what one vector waits for is longer than a
- * processor looks ahead, and one makes the rest. */
+/* The error function and functions derived from it, for doubles, in three loops. The first loop
+ * finds the pieces of 256 numbers. The second evaluates the polynomials, two vectors in step, as
+ * one vector's chain of operations is longer than a processor looks ahead. The third computes the
+ * results. */
 enum { PIECES_PART = 256 };
 static MG_NOINLINE void w_pieces_f64(double *restrict g, double *restrict low,
                                      const double *restrict x, int64_t n, double high, double step,

@@ -1,12 +1,16 @@
-/* erf.inc.h: the error function, the normal distribution and other functions by pieces, whose tables are
- * coefficients/erf.h; a template (simd/num.h). */
+/* erf.inc.h: the error function, the normal distribution and other piecewise functions; a template
+ * (simd/num.h).
+ *
+ * The tables are in coefficients/erf.h.
+ */
 
 /* f(c + d) = start + q d */
 typedef struct {
     num start, q, d;
 } F(piece);
 
-/* For a, on the piece that two bits of the exponent of b and two of its fraction choose. */
+/* For a: the polynomial of its piece. Two bits of the exponent of b and two of its fraction choose
+ * the piece. */
 #if LANE_BY_LANE
 MG_INLINE num F(piece_offset)(num b) {
     return n_and(n_shift_right(b, C(PIECE_INDEX) - C(PIECE_SHIFT)), 15 << C(PIECE_SHIFT));
@@ -26,8 +30,8 @@ MG_INLINE F(piece) F(find_piece)(num a, num b, F(rows) table) {
 #endif
 }
 
-/* An odd function, by pieces of 1 + STEP a; the first, alone in starting from 0, starts from a, which is
- * up to 1/4 in it, and others start above that. */
+/* An odd function, by pieces of 1 + STEP a. The first piece is expanded about 0 and starts from a
+ * itself, which is up to 1/4 there. All other pieces start above that. */
 MG_INLINE F(stage) F(odd_first)(num x, C(TYPE) high, C(TYPE) step) {
     num a = n_min(n_set(high), n_abs(x));
     return (F(stage)){.a = a, .b = n_line(a, step, 1)};
@@ -41,7 +45,8 @@ MG_INLINE F(stage) F(erf_first)(num x) { return F(odd_first)(x, C(ERF_HIGH), 1);
 MG_INLINE num F(erf_last)(F(stage) s, num x) { return F(odd_last)(s, x, F(erf_table)); }
 MG_INLINE num F(erf)(num x) { return F(erf_last)(F(erf_first)(x), x); }
 
-/* e^(-k a^2) g, both factors as sums of two; the exponential lacks its power of two n. */
+/* e^(-k a^2) g, with both factors as sums of two. The exponential still lacks its power of two,
+ * n. */
 typedef struct {
     F(two) e, g;
     num n;
@@ -51,7 +56,7 @@ MG_INLINE F(two) F(piece_sum)(F(piece) p) {
     num g = n_fma_exact(p.q, p.d, p.start);
     return (F(two)){g, n_fma_exact(p.q, p.d, n_sub(p.start, g))};
 }
-/* All but g */
+/* All terms but g. */
 MG_INLINE F(tail_terms) F(tail_power)(num a, C(TYPE) k) {
     num m = n_mul(a, n_set(-k)), t = n_mul(m, a), t_low = n_fma_exact(m, a, n_neg(t));
     num n = n_sub(n_line(t, C(LOG2E), C(MAGIC)), n_set(C(MAGIC)));
@@ -70,12 +75,12 @@ MG_INLINE F(two) F(tail_product)(F(tail_terms) p) {
     num y = n_mul(p.e.high, p.g.high), low = n_fma_exact(p.e.high, p.g.high, n_neg(y));
     return (F(two)){y, n_fma(p.e.low, p.g.high, n_fma(p.e.high, p.g.low, low))};
 }
-/* The normal distribution at -a */
+/* The normal distribution at -a. */
 MG_INLINE F(tail_terms) F(normal)(num a) {
     return F(tail)(a, C(NORMAL_STEP), 0.5f, F(normal_table));
 }
 
-/* The value at x, from that at -|x| and the sum of both */
+/* The value at x, from the value at -|x| and the sum of both. */
 MG_INLINE num F(tail_at)(num x, F(tail_terms) p, C(TYPE) both) {
     F(two) y = F(tail_product)(p);
     num u = n_scale(n_add(y.high, y.low), p.n);

@@ -1,13 +1,16 @@
-/* erfcx.h: the scaled complementary error function e^(x^2) erfc(x), which neither underflows
- * nor loses digits where erfc does: what ratios of normal densities and distributions need. */
+/* erfcx.h: the scaled complementary error function e^(x^2) erfc(x).
+ *
+ * The function neither underflows nor loses digits where erfc does. Ratios of normal densities and
+ * distributions need it.
+ */
 #ifndef MG_VMATH_ERFCX_H
 #define MG_VMATH_ERFCX_H
 
 #include "erf.h"
 
-/* e^(x^2) erfc(x) = 2 e^(x^2) - e^(x^2) erfc(-x); beyond 28 the asymptotic series (NIST Digital
- * Library of Mathematical Functions, 7.12.1). Error 2.02 at -0x1.c44f38521a428p-1, with and without
- * fma. */
+/* e^(x^2) erfc(x) = 2 e^(x^2) - e^(x^2) erfc(-x). Beyond 28 the asymptotic series serves (NIST
+ * Digital Library of Mathematical Functions, 7.12.1). Error 2.02 at -0x1.c44f38521a428p-1, with and
+ * without fma. */
 static MG_NOINLINE double v_erfcx_f64(double x) {
     double a = v_abs_f64(x);
     if (!(a < 28.0)) {

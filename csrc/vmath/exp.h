@@ -1,8 +1,9 @@
 /* exp.h: e^x and 2^x of chunks, and e^x of a double in parts.
  *
- * The parts in double (v_exp_parts_f64 and others) serve functions that keep what comes before the
- * last addition as an unevaluated sum of two (pair.h), so that the only rounding that counts is the last
- * one; where the result is subnormal, the one before it too. */
+ * The parts in double (v_exp_parts_f64 and relatives) serve functions that keep all but the last
+ * addition as an unevaluated sum of two (pair.h). The last rounding is then the only one that
+ * counts. If the result is subnormal, the rounding before it counts, too.
+ */
 #ifndef MG_VMATH_EXP_H
 #define MG_VMATH_EXP_H
 
@@ -40,7 +41,7 @@ MG_INLINE double v_pow2_f64(uint64_t n) { return v_from_bits_f64((n - 1023) << 5
 MG_INLINE double v_pow2_half_f64(uint64_t n) { return v_from_bits_f64((n >> 1) << 52); }
 MG_INLINE double v_pow2_rest_f64(uint64_t n) { return v_from_bits_f64((n - (n >> 1)) << 52); }
 
-/* x as a number not above limit in magnitude; NaN becomes the limit. */
+/* x limited to `limit` in magnitude. NaN becomes the limit. */
 MG_INLINE double v_limit_f64(double x, double limit) {
     double a = v_from_bits_f64(v_min_bits_f64(v_bits_f64(v_abs_f64(x)), v_bits_f64(limit)));
     return v_copysign_f64(a, x);
@@ -55,7 +56,7 @@ MG_INLINE v_exp_parts_f64 v_exp2_split_f64(double x, double x_low, double n_top)
     r.low += fma_f64(d, V_LN2_LOW_F64, x_low * V_LN2_F64);
     return (v_exp_parts_f64){r.high, r.low, r.high + r.low, bits};
 }
-/* e^r - 1 = r + h + r^3 q(r), h = r^2 / 2, the first two terms added without loss. */
+/* e^r - 1 = r + h + r^3 q(r), h = r^2 / 2, with the first two terms added without loss. */
 MG_INLINE v_pair_f64 v_expm1_pair_f64(v_exp_parts_f64 p) {
     double r = p.r, rounding = (p.r_high - r) + p.r_low, z = r * r, zz = z * z;
     double q0 = fma_f64(r, 0x1.5555555555555p-5, 0x1.5555555555556p-3);

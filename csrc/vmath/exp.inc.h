@@ -1,10 +1,11 @@
-/* exp.inc.h: e^x and 2^x, and e^x in parts for functions made of it; a template (simd/num.h).
+/* exp.inc.h: e^x and 2^x, and e^x in parts for functions derived from it; a template (simd/num.h).
  *
- * There are three ways, by how much of e^x a function needs:
- *   F(exp_terms)    e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2 and ln 2 in two parts
- *   F(power_terms)  e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32
- *   F(eighths)      e^x = T (1 + w), 2^x likewise
- * Sums whose rounding error would reach the result carry it beside them.
+ * There are three ways, by the parts of e^x that a function needs:
+ *    F(exp_terms)    e^x = 2^n e^r with x = n ln 2 + r, |r| <= ln 2 / 2 and ln 2 in two parts
+ *    F(power_terms)  e^x = T e^r with T = 2^n c, x = n ln 2 + log c + r and |r| <= ln 2 / 32
+ *    F(eighths)      e^x = T (1 + w), 2^x likewise
+ *
+ * A sum whose rounding error would reach the result carries that error beside it.
  */
 
 /* ---- by powers of two ---- */
@@ -22,20 +23,15 @@ MG_INLINE F(exp_terms) F(exp_reduce)(num x) {
 MG_INLINE num F(exp_factor)(num r) {
     return n_fma(SHORT(r, exp), r, n_set(1));
 }
-/* e^r - 1 - r_high, good relative to e^r */
+/* e^r - 1 - r_high, accurate relative to e^r */
 MG_INLINE num F(exp_rest)(F(exp_terms) e) {
     num r = n_add(e.r_high, e.r_low);
     return n_fma(n_mul(r, r), POLYNOMIAL(r, exp), e.r_low);
 }
 
-/* ---- by powers of two to a sixteenth ----
- *
- * Four bits choose c near 2^(i/16) (P. T. P. Tang, "Table-driven implementation of the exponential
- * function in IEEE floating-point arithmetic", ACM TOMS 15, 1989). A c is a number, so that T is
- * exact, and so, to one bit or more beyond its last, in double nine, is its inverse (Gal's method, as
- * for the logarithms). */
+/* ---- by powers of two to a sixteenth --------------------------------------------------------- */
 
-/* x log2 e to 1/16: n in the bits from the fourth on, i below them */
+/* x log2 e rounded to 1/16: n in the bits from the fourth on, i below them */
 typedef struct {
     num bits, r_high, r_low; /* r_high is exact */
 } F(power_terms);
@@ -45,17 +41,17 @@ MG_INLINE F(power_terms) F(power_of)(num x, num bits, num n) {
     num r_low = n_fma(n, n_set(-C(LN2_LOW)), n_look_up_held(T(power_table)[2], bits));
     return (F(power_terms)){bits, r_high, r_low};
 }
-/* 2^k e^x, where the magic number is POWER_MAGIC + k; that power is a normal number. */
+/* 2^k e^x, where the magic number is POWER_MAGIC + k. The power must be a normal number. */
 MG_INLINE F(power_terms) F(power_within)(num x, C(TYPE) magic) {
     num bits = n_line(x, C(LOG2E), magic);
     return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
 }
-/* The same, none above `last` */
+/* The same, with the exponent limited to `last`. */
 MG_INLINE F(power_terms) F(power_reduce)(num x, C(TYPE) magic, C(TYPE) last) {
     num bits = n_min(n_set(magic + last), n_line(x, C(LOG2E), magic));
     return F(power_of)(x, bits, n_sub(bits, n_set(magic)));
 }
-/* e^r - 1, good relative to e^r */
+/* e^r - 1, accurate relative to e^r */
 MG_INLINE num F(power_rest)(F(power_terms) p) {
     num r = n_add(p.r_high, p.r_low);
     return n_fma(n_mul(r, r), POLYNOMIAL(r, short_exp), r);
@@ -66,14 +62,9 @@ MG_INLINE num F(power_up)(num bits) {
     return n_plus_bits(n_look_up_held(T(power_table)[0], bits), n_shift_left(bits, C(INDEX)));
 }
 
-/* ---- e^x and 2^x, by powers of two to an eighth ----
- *
- * Both are 2^(k/8) e^r = T (1 + w) with whole k and T = e^s 2^(k/8), for which three bits choose
- * from a table, and w = e^(r - s) - 1, a polynomial of r. One s for all, in double near 2^-19.7, is
- * such that e^s is nearly a number, and so are the others of the table, within 0.03 units (Gal's
- * method, as for logarithms, without a second table for what each is off). */
+/* ---- e^x and 2^x, by powers of two to an eighth ---------------------------------------------- */
 
-/* n = k/8, which is in the bits */
+/* n = k/8, held in the bits */
 typedef struct {
     num bits, n, r;
 } F(eighths);
@@ -97,7 +88,8 @@ MG_INLINE num F(exp2_eighths_rest)(num r) { return SHORT(r, exp2_eighths); }
 MG_INLINE num F(eighths_up)(num bits) {
     return n_plus_bits(n_look_up_8(T(eighths_table), bits), n_shift_left(bits, C(EIGHTHS_SHIFT)));
 }
-/* Where T is a normal number, and anywhere: whole powers of two come last. */
+/* The result where T is a normal number; then the result anywhere, with whole powers of two applied
+ * last. */
 MG_INLINE num F(power_of_eighths)(F(eighths) p, num w) {
     num t = F(eighths_up)(p.bits);
     return n_fma(t, w, t);
@@ -118,8 +110,8 @@ MG_INLINE num F(exp)(num x) {
     if (n_scales_any) p.r = n_clip(p.r, 1);
     return F(scaled_eighths)(p, F(exp_eighths_rest)(p.r));
 }
-/* The same up to x = 40. Without an instruction that scales, 2^64 T is a normal number, and what is
- * left is rounded once. */
+/* The same up to x = 40. Without a scaling instruction, 2^64 T is a normal number, and the rest is
+ * rounded once. */
 MG_INLINE num F(exp_below)(num x) {
 #if defined(__AVX512F__)
     return F(exp)(x);

@@ -1,9 +1,9 @@
 /* gamma.h: the logarithm of the gamma function and its derivatives.
  *
- * Large arguments by Stirling's series, cut and fitted; small ones by recurrence to an interval
- * with a polynomial; negative ones by reflection (M. Abramowitz and I. A. Stegun, "Handbook of
- * Mathematical Functions", 1964, chapter 6). The float functions work in double, error 0.500.
- * Errors and fits are as in erf.h. NaN and the infinities follow the limits.
+ * Large arguments use Stirling's series, cut and fitted. Small arguments use the recurrence to an
+ * interval with a polynomial. Negative arguments use reflection (M. Abramowitz and I. A. Stegun,
+ * "Handbook of Mathematical Functions", 1964, chapter 6). The float functions compute in double,
+ * with error 0.500. Errors and fits are as in erf.h. NaN and the infinities follow the limits.
  */
 #ifndef MG_VMATH_GAMMA_H
 #define MG_VMATH_GAMMA_H
@@ -40,7 +40,7 @@ static const double v_trigamma_large[] = { /* (trigamma(x) - 1 / x - 1 / (2 x^2)
 MG_INLINE bool v_is_integer_f64(double a) { /* a >= 0 */
     return (a >= 0x1p52) | ((a + 0x1p52) - 0x1p52 == a);
 }
-/* x less the integer next to it */
+/* x less the nearest integer */
 MG_INLINE double v_fraction_f64(double x) {
     double a = v_abs_f64(x);
     return a < 0x1p51 ? x - ((x + 0x1.8p52) - 0x1.8p52) : v_is_integer_f64(a) ? 0.0 : 0.5;
@@ -80,13 +80,15 @@ MG_INLINE v_pair_f64 v_lgamma_large_f64(double x) {
     return v_add_pairs_f64(y, (v_pair_f64){0x1.acfe390c97d69p-2, tail + 0x1.3494bc9001442p-56});
 }
 
-/* log |gamma(x)|. Between -18 and 8 it is lgamma(2 + t), t = x - n for the integer n next to x, and
- * the logarithm of the factors i + t between; all sums and products of two parts, so that it is
- * right near its zeros too, which beyond -18 are closer to the poles than any double is.
+/* log |gamma(x)|. Between -18 and 8 it is lgamma(2 + t) and the logarithm of the factors i + t
+ * between. Here t = x - n for the nearest integer n. All sums and products have two parts. The
+ * result is therefore accurate near the zeros, too. Below -18 the zeros are closer to the poles
+ * than any double is.
  *
  * Error 1.84 at 0x1.7be495961604ap+0 for x > 0, 1.00 for x < -18, and between 0.65 away from the
- * zeros; within 0.01 of those of negative x the absolute error is below 2e-17. Infinity at the
- * poles. */
+ * zeros. Within 0.01 of the zeros of negative x the absolute error is below 2e-17. Infinity at the
+ * poles.
+ */
 static MG_NOINLINE double v_lgamma_f64(double x) {
     double a = v_abs_f64(x);
     if (!(a < V_INF_F64)) {
@@ -141,13 +143,15 @@ MG_INLINE double v_digamma_large_of_f64(double x) { /* x >= 8 */
     v_pair_f64 l = v_log_pair_f64(v_log_split_f64(x));
     return l.high + (l.low - tail);
 }
-/* Between -8 and 8 the polynomial on [1, 2], from which the zero there is split off, and the terms
- * 1 / (i + f) of the recurrence, f = x - n for the integer n next to x; below -8 by reflection.
+/* Between -8 and 8, the polynomial on [1, 2] and the terms 1 / (i + f) of the recurrence. Here f =
+ * x - n for the nearest integer n. The zero on [1, 2] is split off from the polynomial. Below -8,
+ * reflection.
  *
- * Error 0.765 at -0x1.fe4de63d3b4dap-2 for x > 0 and away from the zeros down to -8, where within
- * 0.01 of them the absolute error is below 2e-17; below -8 the absolute error of the finite part is
- * below three units in the last place of log |x|. Infinite at 0, of the sign of -x; NaN at the
- * negative integers. */
+ * Error 0.765 at -0x1.fe4de63d3b4dap-2, for x > 0 and down to -8 away from the zeros. Within 0.01
+ * of these zeros the absolute error is below 2e-17. Below -8 the absolute error of the finite part
+ * is below three units in the last place of log |x|. At 0 the result is infinite, with the sign of
+ * -x. At the negative integers it is NaN.
+ */
 static MG_NOINLINE double v_digamma_f64(double x) {
     if (v_abs_f64(x) < 0x1p-60) {
         return -1.0 / x;
@@ -176,8 +180,8 @@ MG_INLINE double v_trigamma_large_of_f64(double x) { /* x >= 8 */
     double v = 1.0 / x;
     return fma_f64(v * v, fma_f64(v, V_HORNER_F64(v_trigamma_large, v * v), 0.5), v);
 }
-/* The recurrence between -8 and 8, below it reflection. Error 1.83 at 0x1.6f4b6477bdfc7p-486 for
- * x > -8, 3.96 at -0x1.16d334426f6adp+3 below. Infinite at the poles. */
+/* Between -8 and 8 the recurrence, below it reflection. Error 1.83 at 0x1.6f4b6477bdfc7p-486 for x
+ * > -8, below that 3.96 at -0x1.16d334426f6adp+3. Infinite at the poles. */
 static MG_NOINLINE double v_trigamma_f64(double x) {
     if (v_abs_f64(x) < 0x1p-60) {
         return 1.0 / x * (1.0 / x);

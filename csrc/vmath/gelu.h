@@ -1,7 +1,8 @@
-/* gelu.h: GELU, by the normal distribution and by tanh, of chunks, and its partials.
+/* gelu.h: GELU of chunks, by the normal distribution and by tanh, and its partials.
  *
- * All chunks of floats are one loop, which calls a function for the rare block with something below the
- * pieces (gelu_f32.inc.h). */
+ * All chunks of floats share one loop. The loop calls a function for the rare block with an element
+ * below the pieces (gelu_f32.inc.h).
+ */
 #ifndef MG_VMATH_GELU_H
 #define MG_VMATH_GELU_H
 
@@ -9,8 +10,9 @@
 
 #if MG_HAS_WIDE
 enum { PIECES_BLOCK = WIDE_VECTORS * MG_VECTOR_BYTES / 4 };
-/* Mends one block: out has the results of the pieces. The code of GELU by tanh is kept small, a vector at a
- * time; of the other a compiler would read tables one by one. */
+/* Corrects one block: `out` has the results of the pieces. For GELU by tanh the code is kept small,
+ * one vector at a time. For GELU by ndtr this would make the compiler read the tables one number at
+ * a time. */
 typedef void (*pieces_tail)(float *restrict out, const float *restrict x);
 MG_INLINE void v_pieces_tail(float *restrict out, const float *restrict x, const v_pieces *p,
                              float (*f)(float)) {

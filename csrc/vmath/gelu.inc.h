@@ -1,7 +1,7 @@
 /* gelu.inc.h: the argument of tanh in GELU, for both float widths; a template (simd/num.h). */
 
-/* 2u = a (first + third a^2), u = sqrt(2 / pi) (a + 0.044715 a^3), with every product's low part.
- * The sum's rounding error is exact, as its first term ends early. */
+/* 2u = a (first + third a^2), u = sqrt(2 / pi) (a + 0.044715 a^3), with the low part of every
+ * product. The first term of the sum has few bits, so that the sum's rounding error is exact. */
 MG_INLINE F(two) F(gelu_twice)(num a) {
     num z = n_mul(a, a), z_low = n_fma_exact(a, a, n_neg(z));
     num first = n_set(C(GELU_FIRST)), third = n_set(C(GELU_THIRD));

@@ -1,19 +1,21 @@
 /* gelu_f32.inc.h: GELU, by ndtr and by tanh, and its partial, of floats; a template (simd/num.h).
  *
- * GELU is max(x, 0) - u(a), where a = |x|, and its partial, from the step from 0 to 1, too; u falls as
- * e^-a or faster and is computed by pieces, as tanh is (vmath/coefficients/erf.h). Far below 0 there is
- * nothing but u, which must not lose its digits there: in blocks that reach so far, it is made of
- * an exponential. */
+ * GELU is max(x, 0) - u(a), where a = |x|. Its partial is made in the same way, from the step from
+ * 0 to 1. u falls as e^-a or faster. It is computed by pieces, as tanh is
+ * (vmath/coefficients/erf.h). Far below 0 the result is -u alone, which must keep its digits.
+ * Blocks that reach so far compute u from an exponential.
+ */
 
 MG_INLINE num F(pieces_limit)(num x, const v_pieces *p) { return n_min(n_set(p->high), n_abs(x)); }
-/* u by the integer nearest to a (k1 + k2 a): pieces are narrower where u bends more. Where u is a / 2
- * nearly, half of a is taken from max(x, 0), so that no digit is lost in the difference. Look-ups
- * are what takes the time: one is of two coefficients of 16 bits, another of a coefficient
- * and, in its last bits, that half. */
+/* The piece of u: the integer nearest to a (k1 + k2 a). Pieces are narrower where u bends more.
+ * Where u is nearly a / 2, half of a is taken from max(x, 0), so that the difference loses no
+ * digit. Most of the time goes into look-ups. One look-up therefore gives two coefficients of 16
+ * bits. Another gives a coefficient and, in its last bits, that half. */
 MG_INLINE num F(pieces_number)(num a, const v_pieces *p) {
     return n_fma(a, n_fma(a, n_set(p->k2), n_set(p->k1)), n_set(C(MAGIC)));
 }
-#define BY_PIECES (LANE_BY_LANE == MG_LANE_BY_LANE) /* of single vectors not where several are */
+/* not for one vector where several go together */
+#define BY_PIECES (LANE_BY_LANE == MG_LANE_BY_LANE)
 #if LANE_BY_LANE
 MG_INLINE num F(pieces_offset)(num a, const v_pieces *p) {
     return n_and(n_shift_left(F(pieces_number)(a, p), 5), 31 << 5);
@@ -61,7 +63,7 @@ MG_INLINE num F(gelu_tail)(num x) {
     return n_scale(n_add(h, n_fma(minus, y.low, low)), p.n);
 }
 
-/* f where x is below the pieces */
+/* f where x is below the pieces, else y. */
 MG_INLINE num F(with_tail)(num x, num y, const v_pieces *p, num (*f)(num)) {
     return n_choose_less(x, n_set(p->low), f(x), y);
 }

@@ -1,4 +1,4 @@
-/* gelu_f64.inc.h: GELU, by ndtr and by tanh, and partials near 0, of doubles; a template
+/* gelu_f64.inc.h: GELU of doubles, by ndtr and by tanh, and its partials near 0; a template
  * (simd/num.h). */
 
 MG_INLINE num F(gelu_partial)(num x, num y) { return F(gelu_partial_any)(x, y); }
@@ -20,10 +20,10 @@ MG_INLINE num F(gelu_limit)(num x) { return n_min(n_set(C(NORMAL_HIGH)), n_abs(x
 MG_INLINE num F(gelu_of)(num x, num a, F(tail_terms) p) {
     F(two) y = F(tail_product)(p);
     num h = n_mul(a, y.high), h_low = n_fma(a, y.low, n_fma_exact(a, y.high, n_neg(h)));
-    num sum = n_add(h, h_low); /* what is left is nothing beside a subnormal number */
+    num sum = n_add(h, h_low); /* what is left is negligible beside a subnormal number */
     num u = n_scale(sum, p.n), u_low = n_scale(n_add(n_sub(h, sum), h_low), p.n);
     num most = n_max(n_set(0), x), v = n_sub(most, u), low = n_sub(n_sub(n_sub(most, v), u), u_low);
-    low = n_min(low, n_set(1)); /* it is NaN at infinity */
+    low = n_min(low, n_set(1)); /* NaN at infinity */
     return n_with_sign(n_abs(n_add(v, low)), x);
 }
 MG_INLINE num F(gelu_from)(num x, F(tail_terms) p) { return F(gelu_of)(x, F(gelu_limit)(x), p); }
@@ -32,7 +32,7 @@ MG_INLINE num F(gelu)(num x) {
     return F(gelu_of)(x, a, F(normal)(a));
 }
 
-/* Partials near 0, with the same bits, and whether all are */
+/* The partials near 0, with the same bits. *right is set if all x are near 0. */
 MG_INLINE num F(bell_near)(num x, C(TYPE) k, C(TYPE) peak, bool *right) {
     num m = n_mul(x, n_set(-k)), t = n_mul(m, x), y = n_mul(n_set(peak), F(exp_near)(t, right));
     return n_fma(y, n_fma_exact(m, x, n_neg(t)), y);

@@ -1,4 +1,5 @@
-/* growth_f32.inc.h: e^x = T e^r of floats, as the logistic function and pow take it; a template (simd/num.h). */
+/* growth_f32.inc.h: e^x = T e^r of floats, for the logistic function and pow; a template
+ * (simd/num.h). */
 
 typedef F(power_terms) F(growth);
 MG_INLINE F(growth) F(growth_of)(num x, num bits, num n) { return F(power_of)(x, bits, n); }

@@ -1,4 +1,4 @@
-/* growth_f64.inc.h: e^x = T (1 + w) of doubles, as the logistic function and pow take it; a template
+/* growth_f64.inc.h: e^x = T (1 + w) of doubles, for the logistic function and pow; a template
  * (simd/num.h). */
 
 typedef F(eighths) F(growth);

@@ -24,8 +24,8 @@ V_STAGES_OF(tanh, tanh, float, f32)
 MG_CHAINS_END
 #endif
 #if MG_HAS_WIDE && !defined(__AVX512F__)
-/* In two loops, the first of which finds the pieces. A number of c and T is loaded at once, and
- * 1 - T^2 made of T, to the same bits as in the table. */
+/* tanh in two loops. The first loop finds the pieces. c and T are loaded as one pair, and 1 - T^2
+ * is computed from T, with the same bits as in the table. */
 static inline void v_tanh_chunk_f64(double *restrict out, const double *restrict x, int64_t n) {
     enum { PART = 256, STEP = 2 * MG_VECTOR_BYTES / sizeof(double) };
     _Alignas(64) double piece[PART];

@@ -1,29 +1,34 @@
-/* instantiate.h: instances of the function templates (*.inc.h) for one number and for several vectors.
+/* instantiate.h: instances of the function templates (*.inc.h) for one number and for several
+ * vectors.
  *
- * Each has four: v_name_f32 and v_name_f64 for one number, w_name_f32 and w_name_f64 for several vectors.
- * simd/num.h says how a template is written.
+ * Each template has four instances. v_name_f32 and v_name_f64 take one number, w_name_f32 and
+ * w_name_f64 several vectors. simd/num.h says how a template is written.
  *
- * The largest errors seen in units of the last place, with fma and without: of float over every
- * 500th to every 7th number (asin, acos, atan and tan with fma: over all; exp and gates with fma: all
- * from 2^-12 on; these and logarithms without: every 13th), and all of them near 1 and where errors
- * are largest, against double precision, powers over some millions; of double over one or two million
- * samples (uniform, dense around 0 and 1, of all sizes, at the ends of the range; of exp, exp2, tanh
- * and gates six to nine, most of them where errors are largest, as for subnormal results) against long
- * double, those from asin on and powers against 113 bits.
+ * The table shows the largest errors seen, in units of the last place, with fma and without.
  *
- *              float        double                  float        double
- *     exp      0.92 0.92    0.81 0.81    sigmoid    0.85 0.85    0.79 0.82
- *     exp2     0.92 0.92    0.79 0.80    softplus   0.82 0.80    0.83 0.84
- *     expm1    0.77 0.78    0.82 0.84    silu       0.89 0.89    0.79 0.80
- *     sinh     0.84 0.84    0.77 0.77    gelu_tanh  0.99 1.19    0.67 0.67
- *     cosh     0.55 0.56    0.61 0.64    asin       0.76 0.76    0.63 0.65
- *     log      0.81 0.80    0.80 0.80    acos       0.69 0.71    0.60 0.65
- *     log2     0.98 1.52    0.94 1.31    atan       0.89 0.86    0.86 0.86
- *     log10    1.00 1.57    0.98 1.33    atan2      0.82 0.82    0.82 0.82
- *     log1p    0.81 0.80    0.80 0.80    tan        0.54 0.53    0.56 0.56
- *     tanh     0.78 0.76    0.86 0.85    erf, erfc  0.88 0.87    0.93 0.93
- *     pow      0.78 0.78    0.78 0.75    ndtr       0.81 0.81    0.88 0.88
- *                                        gelu       0.95 1.16    0.90 0.90
+ * Floats were compared with double precision. The samples are every 7th to every 500th number, and
+ * all numbers near 1 and where errors are largest. With fma, all numbers were tried for asin, acos,
+ * atan and tan, and all from 2^-12 on for exp and the gates. Without fma, every 13th was tried for
+ * these and for logarithms. Powers had some millions of samples.
+ *
+ * Doubles had one or two million samples: uniform, dense around 0 and 1, of all sizes, and at the
+ * ends of the range. exp, exp2, tanh and the gates had six to nine million, most of them where
+ * errors are largest, such as subnormal results. Doubles were compared with long double. Functions
+ * from asin on, and powers, were compared with 113 bits.
+ *
+ *               float        double                  float        double
+ *      exp      0.92 0.92    0.81 0.81    sigmoid    0.85 0.85    0.79 0.82
+ *      exp2     0.92 0.92    0.79 0.80    softplus   0.82 0.80    0.83 0.84
+ *      expm1    0.77 0.78    0.82 0.84    silu       0.89 0.89    0.79 0.80
+ *      sinh     0.84 0.84    0.77 0.77    gelu_tanh  0.99 1.19    0.67 0.67
+ *      cosh     0.55 0.56    0.61 0.64    asin       0.76 0.76    0.63 0.65
+ *      log      0.81 0.80    0.80 0.80    acos       0.69 0.71    0.60 0.65
+ *      log2     0.98 1.52    0.94 1.31    atan       0.89 0.86    0.86 0.86
+ *      log10    1.00 1.57    0.98 1.33    atan2      0.82 0.82    0.82 0.82
+ *      log1p    0.81 0.80    0.80 0.80    tan        0.54 0.53    0.56 0.56
+ *      tanh     0.78 0.76    0.86 0.85    erf, erfc  0.88 0.87    0.93 0.93
+ *      pow      0.78 0.78    0.78 0.75    ndtr       0.81 0.81    0.88 0.88
+ *                                         gelu       0.95 1.16    0.90 0.90
  */
 #ifndef MG_VMATH_INSTANTIATE_H
 #define MG_VMATH_INSTANTIATE_H
@@ -36,7 +41,7 @@
 #include "coefficients/inverse_trig.h"
 #include "simd/num.h"
 
-/* Both numbers of the row of a table of logarithms that four bits of i choose. */
+/* Both numbers of a row of a table of logarithms. Four bits of i choose the row. */
 typedef const float (*v_log_rows_f32)[16];
 #define LOG_ROW(num, name, width)                                                                  \
     MG_INLINE void name##_log_row_##width(v_log_rows_##width table, num i, num *c, num *t) {       \
@@ -59,7 +64,7 @@ MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide
 #else
 LOG_ROW(double, s, f64)
 #if MG_HAS_WIDE
-/* Read for each block, since the four registers of a table serve better for what is in flight. */
+/* Loads the table for each block: its four registers serve better for the values in flight. */
 MG_INLINE void w_log_row_f64(v_log_rows_f64 table, wide_f64 i, wide_f64 *c, wide_f64 *t) {
     MG_ANEW(table);
     *c = w_look_up_f64(table[0], i), *t = w_look_up_f64(table[1], i);

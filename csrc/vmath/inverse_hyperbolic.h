@@ -1,9 +1,9 @@
 /* inverse_hyperbolic.h: asinh, acosh and atanh.
  *
- * Functions of one float are logarithms of a ratio u / v: with m = 2^k v close to u,
- *     log(u / v) = k ln 2 + 2 atanh s,    s = (u - m) / (u + m),    -0.12 <= s <= 0.29
- * u - m is exact but for the low parts of u and v. "Error" is the largest seen over every 7th float
- * against double precision. Functions of one double are logarithms in parts (log.h).
+ * Functions of one float are logarithms of a ratio u / v. With m = 2^k v close to u,
+ *      log(u / v) = k ln 2 + 2 atanh s,    s = (u - m) / (u + m),    -0.12 <= s <= 0.29
+ * u - m is exact but for the low parts of u and v. "Error" is the largest error seen over every 7th
+ * float, against double precision. Functions of one double are logarithms in parts (log.h).
  */
 #ifndef MG_VMATH_INVERSE_HYPERBOLIC_H
 #define MG_VMATH_INVERSE_HYPERBOLIC_H
@@ -11,10 +11,10 @@
 #include "log.h"
 #include "simd/scalar.h"
 
-#define V_LN2_HIGH_F32 0x1.62e4p-1f /* of 15 bits, so that whole multiples are exact */
+#define V_LN2_HIGH_F32 0x1.62e4p-1f /* 15 bits: whole multiples are exact */
 #define V_LN2_REST_F32 0x1.7f7d1cp-20f
 
-/* k in 2^k, the power of two that s is small with: u / v is between 0.79 and 1.79 times that */
+/* k of the power 2^k that makes s small: u / v is between 0.79 and 1.79 times 2^k. */
 MG_INLINE uint32_t v_ratio_exponent_f32(float u, float v) {
     return (v_bits_f32(u) - v_bits_f32(v) + (1u << 21)) >> 23;
 }
@@ -42,8 +42,8 @@ MG_INLINE float v_atanh_f32(float x) {
     return v_copysign_f32(y, x);
 }
 
-/* The logarithm of y = base + root + root_low, 1 <= y. Where y is close to 1, s = (y - 1) / (y + 1)
- * is given as num / den. All are an eighth of themselves: y + m may overflow. */
+/* The logarithm of y = base + root + root_low, 1 <= y. For y close to 1, s = (y - 1) / (y + 1) is
+ * given as num / den. All arguments are an eighth of the true values, since y + m may overflow. */
 MG_INLINE float v_area_log_f32(float base, float root, float root_low, float num, float num_low,
                                float den, float den_low) {
     base *= 0.125f;

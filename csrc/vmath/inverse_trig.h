@@ -12,7 +12,8 @@ V_STAGES_2_OF(atan2, float, f32)
 V_STAGES_2_OF(atan2, double, f64)
 MG_CHAINS_END
 
-/* out[i] = g[i] sign b[i] / (a[i]^2 + b[i]^2), and 0 where g is 0; the sign is 1 or -1; out may be g */
+/* out[i] = g[i] sign b[i] / (a[i]^2 + b[i]^2), and 0 where g is 0. The sign is 1 or -1. `out` may
+ * be g. */
 #if MG_HAS_WIDE
 #define ANGLE_PARTIAL_OF(type, width)                                                              \
     static MG_NOINLINE void w_angle_partial_block_##width(type *out, const type *g, const type *a, \

@@ -1,8 +1,8 @@
 /* inverse_trig.inc.h: asin, acos, atan and atan2; a template (simd/num.h). */
 
-/* asin s = s + v for s = |x| up to 1/2. Beyond, asin |x| = pi/2 - 2 asin s, s = sqrt((1 - |x|) /
- * 2), in which 1 - |x| is exact (W. J. Cody and W. Waite, "Software manual for the elementary
- * functions", 1980, chapter 10); then v takes what the root has lost. */
+/* asin s = s + v, for s = |x| up to 1/2. Beyond 1/2, asin |x| = pi/2 - 2 asin s with s = sqrt((1 -
+ * |x|) / 2), where 1 - |x| is exact (W. J. Cody and W. Waite, "Software manual for the elementary
+ * functions", 1980, chapter 10). In that case v includes the rounding error of the root. */
 
 /* s and s^2, before the root was rounded */
 typedef struct {
@@ -13,8 +13,8 @@ MG_INLINE F(asin_terms) F(asin_reduce)(num a) {
     num half = n_set(0.5f), z = n_choose_less(half, a, n_line(a, -0.5f, 0.5f), n_mul(a, a));
     return (F(asin_terms)){n_choose_less(half, a, n_near_root(z), a), z};
 }
-/* The error of the root's square, and by that the root itself: its inverse comes from the bits,
- * good to 12 %. */
+/* The error of the root's square, and from it the error of the root. The root's inverse comes from
+ * its bits, good to 12 %. */
 MG_INLINE num F(square_lost)(F(asin_terms) p) { return n_fma_exact(n_neg(p.s), p.s, p.z); }
 MG_INLINE num F(root_lost)(F(asin_terms) p, num more) {
     return n_fma(F(square_lost)(p), n_less_bits(n_from_bits(C(HALF_RECIPROCAL)), p.s), more);
@@ -26,7 +26,7 @@ MG_INLINE num F(arc_sum)(num base, num k, F(asin_terms) p, num more, num low) {
     return n_add(y, n_fma(k, v, low));
 }
 
-/* For floats both are nearly the same where they count most, at 1/2. */
+/* For floats both formulas are nearly the same at 1/2, where this counts most. */
 MG_INLINE num F(asin)(num x) {
     num a = n_abs(x), half = n_set(0.5f), zero = n_set(0), more = n_set(-0.25f * C(PI_LOW));
     F(asin_terms) p = F(asin_reduce)(a);
@@ -45,14 +45,13 @@ MG_INLINE num F(acos)(num x) {
     return F(arc_sum)(n_mul(parts, n_set(C(PI))), k, p, more, n_mul(parts, n_set(C(PI_LOW))));
 }
 
-/* atan q = atan c + atan((q - c) / (1 + q c)), where two bits of the exponent of q + 1/4 and two of
- * its fraction choose c: 0 up to q = 1/4, the last from 13/4 on. The constants are such that a
- * short number is atan c (Gal's method), so that no digit is lost in adding it, or in taking it
- * from pi. */
+/* atan q = atan c + atan((q - c) / (1 + q c)). Two bits of the exponent of q + 1/4 and two of its
+ * fraction choose c. It is 0 up to q = 1/4, and the last one from 13/4 on. The constants c are such
+ * that atan c is a short number (Gal's method). Adding it, or taking it from pi, loses no digit. */
 MG_INLINE num F(atan_piece)(num q) {
     return n_shift_right(n_min(n_set(3.75f), n_add(q, n_set(0.25f))), C(PIECE_INDEX));
 }
-/* atan t for |t| <= 1/4, of t and what its rounding has lost */
+/* atan t for |t| <= 1/4, from t and its rounding error. */
 MG_INLINE num F(atan_short)(num t, num t_low) {
     num z = n_mul(t, t);
     return n_add(t, n_fma(n_mul(t, z), HORNER(z, atan), t_low));
@@ -70,9 +69,9 @@ MG_INLINE num F(atan_last)(F(stage) s, num x) {
 }
 MG_INLINE num F(atan)(num x) { return F(atan_last)(F(atan_first)(x), x); }
 
-/* The angle of (b, a), a and b not negative, or pi less that where x has a sign: atan c, t and what
- * its rounding has lost. The bits of a less those of b are about the logarithm of their ratio, good
- * enough to choose c. */
+/* The angle of (b, a), where a and b are not negative, or pi less that angle if x has a sign. Gives
+ * atan c, and t with its rounding error. The bits of a less the bits of b approximate the logarithm
+ * of their ratio, well enough to choose c. */
 MG_INLINE F(stage) F(angle_first)(num a, num b, num ratio) {
     num i = F(atan_piece)(n_add_bits(ratio, C(RATIO_ONE)));
     num c = n_look_up(T(atan_table)[0], i);
@@ -87,7 +86,7 @@ MG_INLINE num F(angle_last)(F(stage) s, num x) {
     num low = n_choose_less(k, zero, n_set(C(PI_LOW)), zero);
     return n_add(n_fma(k, s.a, base), n_fma(k, angle, low));
 }
-/* For operands in the middle of the range, and whether all are */
+/* For operands in the middle of the range. *right is set if all are. */
 MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
     num a = n_abs(y), b = n_abs(x);
     *right = n_each_within_bits(a, C(ATAN2_LOW), C(ATAN2_HIGH)) &&
@@ -95,8 +94,9 @@ MG_INLINE F(stage) F(atan2_first)(num y, num x, bool *right) {
     return F(angle_first)(a, b, n_less_bits(a, b));
 }
 MG_INLINE num F(atan2_last)(F(stage) s, num y, num x) { return n_with_sign(F(angle_last)(s, x), y); }
-/* For any operands, with the same bits. Operands beyond the middle are scaled by a power of two; what
- * underflows by that does not show. Infinite ones count as 1 beside 0, and so does x where both are 0. */
+/* For any operands, with the same bits. Operands beyond the middle are scaled by a power of two. An
+ * underflow from that does not show. Infinite operands count as 1 beside 0. If both are 0, x counts
+ * as 1, too. */
 MG_INLINE num F(atan2)(num y, num x) {
     num a = n_abs(y), b = n_abs(x), most = n_max(a, b), many = n_from_bits(C(ATAN2_HIGH));
     num zero = n_set(0), one = n_set(1), infinity = n_set(C(INF)), tiny = n_set(0x1p-20f);
@@ -110,10 +110,10 @@ MG_INLINE num F(atan2)(num y, num x) {
     return n_with_sign(angle, y);
 }
 
-/* b / (a^2 + b^2), the partial of atan2(a, b) by a; by b it is that of (b, a), its sign turned. It is 0
- * where both are 0 and where one is infinite. Where the larger is not in the middle of the range both
- * are scaled, so that it is from 1 to 4 unless it is very small. Less than 3 units off, by three
- * roundings; 2.4 in samples. */
+/* b / (a^2 + b^2), the partial of atan2(a, b) by a. The partial by b is that of (b, a) with the
+ * opposite sign. The result is 0 if both are 0, or one is infinite. If the larger is outside the
+ * middle of the range, both are scaled. It is then from 1 to 4 unless it is very small. The error
+ * is below 3 units, from three roundings; 2.4 in samples. */
 MG_INLINE num F(angle_partial_near)(num a, num b, bool *right) {
     *right = n_within_bits(n_farther(a, b), C(ATAN2_LOW), C(ATAN2_HIGH));
     return n_div(b, n_fma(a, a, n_mul(b, b)));

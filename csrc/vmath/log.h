@@ -1,8 +1,9 @@
 /* log.h: logarithms of chunks, and the logarithm of a double in parts.
  *
- * The parts in double (v_exp_parts_f64 and others) serve functions that keep what comes before the
- * last addition as an unevaluated sum of two (pair.h), so that the only rounding that counts is the last
- * one; where the result is subnormal, the one before it too. */
+ * The parts in double (v_log_parts_f64) serve functions that keep all but the last addition as an
+ * unevaluated sum of two (pair.h). The last rounding is then the only one that counts. If the
+ * result is subnormal, the rounding before it counts, too.
+ */
 #ifndef MG_VMATH_LOG_H
 #define MG_VMATH_LOG_H
 
@@ -10,7 +11,8 @@
 #include "exp.h"
 #include "pair.h"
 
-/* Logarithms, by the function itself for nearly all x, and others multiplied by a power first. */
+/* Logarithms of chunks. Nearly all x go to the function itself. All other x are first multiplied by
+ * a power of two. */
 #if MG_HAS_WIDE
 #define SCALED_BY(name, type, width)                                                               \
     static MG_NOINLINE void w_##name##_before_##width(type *to, const type *x, type power) {       \
@@ -71,12 +73,13 @@ MG_INLINE v_log_series_f64 v_log_series_of_f64(double f) {
 #define V_SQRT_HALF_BITS_F64 0x3fe6a09e667f3bcdu
 #define V_LOG_SHIFT_F64 (0x3ff0000000000000u - V_SQRT_HALF_BITS_F64)
 
-/* The reduction that log and its relatives share: 2^k (1 + f + f_low), sqrt(1/2) <= 1 + f < sqrt(2). */
+/* The reduction shared by log and its relatives: 2^k (1 + f + f_low), sqrt(1/2) <= 1 + f <
+ * sqrt(2). */
 typedef struct {
     double k, f, f_low;
 } v_log_parts_f64;
 
-/* A normal x > 0, and any. */
+/* The parts of a normal x > 0, then of any x. */
 MG_INLINE v_log_parts_f64 v_log_split_normal_f64(double x) {
     uint64_t u = v_bits_f64(x) + V_LOG_SHIFT_F64;
     double k = v_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023);
@@ -89,7 +92,8 @@ MG_INLINE v_log_parts_f64 v_log_split_f64(double x) {
     p.k -= tiny ? 52.0 : 0.0;
     return p;
 }
-/* 1 + x + x_low, x > -1: k is the exponent of 1 + x rounded; f comes from x itself. */
+/* The parts of 1 + x + x_low, x > -1. k is the exponent of the rounded sum 1 + x, while f comes
+ * from x itself. */
 MG_INLINE v_log_parts_f64 v_log1p_split_f64(double x, double x_low) {
     uint64_t u = v_bits_f64(1.0 + x) + V_LOG_SHIFT_F64, e = u >> 52;
     double k = v_from_bits_f64(e | 0x4330000000000000u) - (0x1p52 + 1023);
@@ -98,8 +102,8 @@ MG_INLINE v_log_parts_f64 v_log1p_split_f64(double x, double x_low) {
     return (v_log_parts_f64){k, f, fma_f64(x, scale, g - f) + x_low * scale};
 }
 
-/* The natural logarithm k ln 2 + f - h + s q + f_low / (1 + f), as v_log_series_f64 has it, the
- * first three terms added without loss. The low part may have several bits of the high one's. */
+/* The natural logarithm k ln 2 + f - h + s q + f_low / (1 + f), as in v_log_series_f64. The first
+ * three terms are added without loss. The low part may overlap the high one by several bits. */
 MG_INLINE v_pair_f64 v_log_pair_f64(v_log_parts_f64 p) {
     v_pair_f64 y = v_fast_sum_f64(p.k * V_LN2_HI_F64, p.f), h = v_product_f64(0.5 * p.f, p.f);
     v_pair_f64 t = v_fast_sum_f64(y.high, -h.high);
@@ -108,8 +112,8 @@ MG_INLINE v_pair_f64 v_log_pair_f64(v_log_parts_f64 p) {
     low = fma_f64(l.s, l.q, low) + (y.low + t.low);
     return (v_pair_f64){t.high, fma_f64(p.k, V_LN2_LO_F64, low)};
 }
-/* The logarithm to a base b by per_e = 1 / log b and per_2 = log 2 / log b, whose high part has
- * 42 bits. */
+/* The logarithm to a base b, from per_e = 1 / log b and per_2 = log 2 / log b. The high part of
+ * per_2 has 42 bits. */
 MG_INLINE v_pair_f64 v_log_base_f64(v_log_parts_f64 p, v_pair_f64 per_e, v_pair_f64 per_2) {
     v_pair_f64 a = v_log_pair_f64((v_log_parts_f64){0.0, p.f, p.f_low});
     v_pair_f64 b = v_product_f64(a.high, per_e.high);
@@ -127,7 +131,7 @@ MG_INLINE v_log_parts_f64 v_log1p_exp_split_f64(v_exp_parts_f64 p) {
     v_pair_f64 e = v_exp_pair_f64(p);
     return v_log1p_split_f64(v_scale_bits_f64(e.high, p.n), v_scale_bits_f64(e.low, p.n));
 }
-/* log(1 + u), or log 2a where a is so large that u would overflow and 2a says the same */
+/* log(1 + u), or log 2a if a is so large that u would overflow. There both are equal. */
 MG_INLINE double v_log1p_or_log_f64(v_pair_f64 u, double a) {
     bool large = a > 0x1p60;
     v_log_parts_f64 p = v_log1p_split_f64(large ? a : u.high, large ? 0.0 : u.low);

@@ -1,10 +1,12 @@
 /* log.inc.h: logarithms to the bases e, 2 and 10, and log(1 + x); a template (simd/num.h).
  *
- * x = 2^k m with m from about 3/4 to 3/2; four bits of m choose a constant c near 1 / m, 1 around 1,
- * so that m c = 1 + r with |r| <= 1/15 (log of doubles: 1/31), and log x = k log 2 - log c + log(1 +
- * r). The constants are such that a short number is -log c to six bits more than a result has, and
- * the sum of the first two terms exact (S. Gal, "Computing elementary functions: a new approach for
- * achieving high accuracy and good performance", LNCS 235, 1986). */
+ * x = 2^k m with m from about 3/4 to 3/2. Four bits of m choose a constant c near 1 / m; around 1,
+ * c is 1. With m c = 1 + r,
+ *      log x = k log 2 - log c + log(1 + r),    |r| <= 1/15 (log of doubles: 1/31)
+ * The constants c are such that -log c is a short number to six bits more than a result has. The
+ * sum of the first two terms is then exact (S. Gal, "Computing elementary functions: a new approach
+ * for achieving high accuracy and good performance", LNCS 235, 1986).
+ */
 
 typedef struct {
     num k, r, t, c; /* k in units of n_exponent_unit, t = -log c */
@@ -16,8 +18,8 @@ MG_INLINE F(log_terms) F(log_reduce)(num x, T(log_rows) table, uint64_t first) {
     num r = n_fma_exact(n_less_bits(x, k), c, n_set(-1));
     return (F(log_terms)){n_from_exponent(k), r, t, c};
 }
-/* For 1 + x: k and c are those of the rounded sum, r comes from x itself. The constants end a few
- * bits early, so that 2^-k c - 1 is exact where it matters. */
+/* For 1 + x: k and c are from the rounded sum, r from x itself. The constants are a few bits short,
+ * so that 2^-k c - 1 is exact where that matters. */
 MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     num u = n_add_bits(n_add(n_set(1), x), -C(LOG_FIRST)), k = n_and(u, C(EXPONENT));
     num i = n_shift_right(u, C(INDEX)), c, t;
@@ -26,20 +28,21 @@ MG_INLINE F(log_terms) F(log1p_reduce)(num x) {
     num r = n_fma_exact(x, c, n_sub(c, n_set(1)));
     return (F(log_terms)){n_from_exponent(k), r, t, c};
 }
-/* k log 2 - log c + y, the logarithm of 2 in two parts */
+/* k log 2 - log c + y, with log 2 in two parts */
 MG_INLINE num F(log_sum)(F(log_terms) p, num y, C(TYPE) two_high, C(TYPE) two_low) {
     num s = n_fma(p.k, n_set(two_high * n_exponent_unit), p.t);
     return n_add(s, n_fma(p.k, n_set(two_low * n_exponent_unit), y));
 }
 /* log(1 + r) / r - 1, of a float */
 MG_INLINE num F(log_factor)(num r) { return n_mul(SHORT(r, log), r); }
-/* lost + k (what LN2_HI lacks) + log(1 + r) - r, of a double */
+/* For a double: lost + k (log 2 - LN2_HI) + log(1 + r) - r */
 MG_INLINE num F(log_tail)(F(log_terms) p, num lost) {
     lost = n_fma(p.k, n_set(C(LN2_LO) * n_exponent_unit), lost);
     return n_fma(n_mul(p.r, p.r), POLYNOMIAL(p.r, log), lost);
 }
-/* The logarithm from its terms. For doubles fewer have c = 1, so that |r| is half as large; what is
- * lost in adding it would then show and is carried along (s is 0, or not below r's binade). */
+/* The logarithm from its terms. For doubles, fewer entries have c = 1, so that |r| is half as
+ * large. The rounding error of adding r would show, and is carried along. (s is 0, or not below r's
+ * binade.) */
 MG_INLINE num F(log_of)(F(log_terms) p) {
     if (sizeof(C(TYPE)) == 4) {
         num y = n_fma(F(log_factor)(p.r), p.r, p.r);
@@ -49,8 +52,9 @@ MG_INLINE num F(log_of)(F(log_terms) p) {
     return n_add(sum, F(log_tail)(p, n_sub(p.r, n_sub(sum, s))));
 }
 
-/* Arguments that are not normal or not positive. A subnormal one was multiplied with a power of two
- * whose logarithm is so nearly a short number that taking it off does no harm. */
+/* For arguments that are not normal or not positive. A subnormal argument is multiplied by a power
+ * of two. The logarithm of that power is so nearly a short number that subtracting it does no
+ * harm. */
 MG_INLINE num F(log_scaled)(num x, C(TYPE) power) {
     return n_choose_less(x, n_set(C(SMALLEST)), n_mul(x, n_set(power)), x);
 }
@@ -64,9 +68,9 @@ MG_INLINE num F(log_rest)(num x, num y, C(TYPE) power_log) {
     return F(log_outside)(x, y);
 }
 
-/* Functions called _near are for positive normal numbers and say whether all are, by k, as they have it:
- * it is beyond the limit for zeros, negative numbers, infinity and NaN, and may be for the first and
- * last of normal ones. The others are right everywhere, and give these the same bits. */
+/* Functions named _near are for positive normal numbers. They report, by k, whether all numbers are
+ * such. k is beyond the limit for zeros, negative numbers, infinity and NaN, and may be for the
+ * first and last normal numbers. All other functions are right everywhere, with the same bits. */
 MG_INLINE bool F(log_usual)(F(log_terms) p, int limit) {
     return n_small(p.k, limit / (C(TYPE))n_exponent_unit);
 }
@@ -104,9 +108,9 @@ MG_INLINE num F(log10)(num x) {
 MG_INLINE num F(log1p_near)(num x, bool *right) {
     F(log_terms) p = F(log1p_reduce)(x);
     *right = F(log_usual)(p, C(LOG1P_USUAL));
-    return n_with_sign(F(log_of)(p), x); /* of 0 too */
+    return n_with_sign(F(log_of)(p), x); /* of 0, too */
 }
-/* Very large numbers are scaled as very small ones are above; 1 makes no difference to them. */
+/* Very large x are scaled, as subnormal x are above: adding 1 makes no difference to them. */
 MG_INLINE num F(log1p_scaled)(num x, C(TYPE) power) {
     return n_choose_less(x, n_set(C(LOG1P_LARGE)), x, n_mul(x, n_set(power)));
 }

@@ -11,9 +11,9 @@ MG_INLINE double v_logaddexp_edges_f64(double a, double b, double y) {
     return ((a != a) | (b != b)) ? a + b : y;
 }
 
-/* m + log(1 + e^-|a - b|), m = max(a, b). Where the result is less than |m| / 2, the terms having
- * cancelled, the error is 0.728 units of m at (-0x1.843328b56297ep-3, -0x1.196021b018121p+0);
- * elsewhere 0.969 units of the result at (-0x1.c269968b46304p-3, -0x1.1d3e9f8310eccp+0). */
+/* m + log(1 + e^-|a - b|), m = max(a, b). If the terms cancel to less than |m| / 2, the error is
+ * 0.728 units of m, at (-0x1.843328b56297ep-3, -0x1.196021b018121p+0). Elsewhere it is 0.969 units
+ * of the result, at (-0x1.c269968b46304p-3, -0x1.1d3e9f8310eccp+0). */
 MG_INLINE double v_logaddexp_f64(double a, double b) {
     double m = a > b ? a : b, o = a > b ? b : a;
     v_pair_f64 d = v_sum_f64(o, -m);
@@ -22,10 +22,10 @@ MG_INLINE double v_logaddexp_f64(double a, double b) {
     v_pair_f64 log = v_log_pair_f64(v_log1p_exp_split_f64(p)), y = v_sum_f64(m, log.high);
     return v_logaddexp_edges_f64(a, b, y.high + (y.low + log.low));
 }
-/* The same with powers and logarithms of 2. A power near the subnormal numbers is multiplied with
- * log2 e before it is scaled, since it would be rounded there before and after. Error likewise:
- * 0.909 units of m at (-0x1.f3480fae50a5p-3, -0x1.9d8653f5b34ep+0), elsewhere 0.926 units of the
- * result at (-0x1.becf6e4f23628p-3, -0x1.a3ef4a92ec41fp+0). */
+/* The same with powers and logarithms of 2. A power near the subnormal numbers is multiplied by
+ * log2 e before it is scaled, since scaling first would round twice. The error is 0.909 units of m
+ * at (-0x1.f3480fae50a5p-3, -0x1.9d8653f5b34ep+0) if the terms cancel. Elsewhere it is 0.926 units
+ * of the result at (-0x1.becf6e4f23628p-3, -0x1.a3ef4a92ec41fp+0). */
 MG_INLINE double v_logaddexp2_f64(double a, double b) {
     double m = a > b ? a : b, o = a > b ? b : a;
     v_pair_f64 d = v_sum_f64(o, -m);

@@ -1,4 +1,4 @@
-/* logistic.h: sigmoid, silu, softplus and logsigmoid of chunks, and the partials of all but sigmoid. */
+/* logistic.h: sigmoid, silu, softplus and logsigmoid of chunks, and all partials but of sigmoid. */
 #ifndef MG_VMATH_LOGISTIC_H
 #define MG_VMATH_LOGISTIC_H
 

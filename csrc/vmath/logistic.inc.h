@@ -1,6 +1,9 @@
 /* logistic.inc.h: the logistic function and its logarithm, softplus and logsigmoid; a template
- * (simd/num.h). Functions called _any are right everywhere, but floats have a shorter way for most numbers
- * (logistic_f32.inc.h). */
+ * (simd/num.h).
+ *
+ * Functions named _any are right everywhere. For floats there is a shorter way for most numbers
+ * (logistic_f32.inc.h).
+ */
 
 /* e^r as an unevaluated sum of two */
 typedef struct {
@@ -14,19 +17,20 @@ MG_INLINE F(two) F(exp_two)(F(exp_terms) e) {
     return (F(two)){high, n_fma(rounding, high, low)};
 }
 
-/* The terms of 2^k e^x, where the magic number is GROWTH_MAGIC + k; that power is a normal number. */
+/* The terms of 2^k e^x, where the magic number is GROWTH_MAGIC + k. The power must be a normal
+ * number. */
 MG_INLINE F(growth) F(growth_within)(num x, C(TYPE) magic) {
     num bits = n_line(x, C(LOG2E), magic);
     return F(growth_of)(x, bits, n_sub(bits, n_set(magic)));
 }
 
-/* unit (1 + e^-x) = high + low, and nearly 1 / high */
+/* unit (1 + e^-x) = high + low, and approximately 1 / high */
 typedef struct {
     num high, low, inverse;
 } F(logistic_terms);
 
-/* From T and w of unit e^-x = T (1 + w), where the unit keeps the power in the range. It is the
- * smaller of the two, or either of them. Other work hides the division. */
+/* From T and w of unit e^-x = T (1 + w). The unit keeps the power in the range. With `any` either
+ * term may be the smaller one, else the unit is. The division overlaps with other work. */
 MG_INLINE F(logistic_terms) F(logistic)(F(stage) p, num unit, bool any) {
     num power = p.a, rest = p.b;
     num more = any ? n_max(unit, power) : power, less = any ? n_min(unit, power) : unit;
@@ -56,8 +60,8 @@ MG_INLINE num F(sigmoid_last)(F(stage) s, num x) {
 }
 MG_INLINE num F(sigmoid_any)(num x) { return F(sigmoid_last)(F(sigmoid_first)(x), x); }
 
-/* max(x, 0) + log(1 + e^-|x|), the exponential with a low part, which tells where it is all there
- * is. */
+/* max(x, 0) + log(1 + e^-|x|). The exponential has a low part, which counts where the exponential
+ * is the whole result. */
 MG_INLINE num F(softplus_power)(num x, num *lower) {
     num low = n_max(n_set(C(SOFTPLUS_LOW)), n_or(x, C(SIGN))), unit = n_set(C(GATE_UNIT));
     F(growth) e = F(growth_within)(low, C(GROWTH_MAGIC) + C(GATE_SCALE));

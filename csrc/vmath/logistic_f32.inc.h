@@ -1,9 +1,11 @@
-/* logistic_f32.inc.h: sigmoid and silu of floats, by one way near 0 and by another, with exponentials,
- * far from it; a template (simd/num.h). */
+/* logistic_f32.inc.h: sigmoid and silu of floats; a template (simd/num.h).
+ *
+ * Near 0 a table serves, far from it an exponential.
+ */
 
-/* 1 + e^-x = sum + power rest, by a table as in hyperbolic.inc.h, but of constants c so short
- * that for |x| < GATE_NEAR the sum 1 + T is exact. The remainder of a division by the rounded
- * whole tells what that lacks. The error of n ln 2 costs a fifth of a unit. */
+/* 1 + e^-x = sum + power rest, by a table as in hyperbolic.inc.h. The constants c have so few bits
+ * that for |x| < GATE_NEAR the sum 1 + T is exact. The quotient by the rounded sum is corrected by
+ * the remainder of the division. The error of n ln 2 costs a fifth of a unit. */
 typedef struct {
     num sum, power, rest;
 } F(gate_terms);
@@ -17,7 +19,7 @@ MG_INLINE F(gate_terms) F(gate_near)(num x, bool *right) {
     num rest = n_fma(n_mul(r, r), HORNER(r, gate), n_neg(r));
     return (F(gate_terms)){n_add(power, n_set(1)), power, rest};
 }
-/* Near 0, and whether all are; a quotient, from which is taken what it has too much. */
+/* Near 0: a quotient, corrected by its exact remainder. *right is set if all x are near 0. */
 MG_INLINE num F(sigmoid_near)(num x, bool *right) {
     F(gate_terms) p = F(gate_near)(x, right);
     num one = n_set(1), y = n_div(one, n_fma(p.power, p.rest, p.sum));
@@ -31,13 +33,13 @@ MG_INLINE num F(silu_near)(num x, bool *right) {
     return n_fnma(excess, n_less_bits(n_from_bits(C(RECIPROCAL)), all), y);
 }
 
-/* x e^t (1 - e^t), for t so low that this is x / (1 + e^-t) */
+/* x e^t (1 - e^t), for t so low that this equals x / (1 + e^-t) */
 MG_INLINE num F(gate_tail)(num x, F(exp_terms) e) {
     F(two) y = F(exp_two)(e);
     num m = n_mul(x, y.high), low = n_fma(x, y.low, n_fma_exact(x, y.high, n_neg(m)));
     return n_scale(n_add(m, n_fnma(m, n_scale(y.high, e.n), low)), e.n);
 }
-/* k / (1 + e^|x|) and what is made of it, for |x| >= GATE_NEAR */
+/* k / (1 + e^|x|), for |x| >= GATE_NEAR */
 MG_INLINE num F(gate_far)(num k, num x) {
     return F(gate_tail)(k, F(exp_reduce)(n_neg(n_min(n_set(C(GATE_LAST)), n_abs(x)))));
 }
@@ -48,7 +50,8 @@ MG_INLINE num F(sigmoid_far)(num x) {
 MG_INLINE num F(silu_far)(num x) {
     return n_sub(n_max(n_set(-0.0f), x), F(gate_far)(n_min(n_set(C(GATE_LAST)), n_abs(x)), x));
 }
-/* f where x is far, else y: of a NaN too, whose sign shall not depend on what stands beside it */
+/* f where x is far, else y. NaN gives y, too, so that its sign does not depend on neighbouring
+ * lanes. */
 MG_INLINE num F(with_far)(num x, num y, num (*f)(num)) {
     return n_choose_less(n_set(C(GATE_NEAR)), n_abs(x), f(x), y);
 }

@@ -1,7 +1,9 @@
-/* pair.h: arithmetic on unevaluated sums of two doubles, for steps whose rounding error would
- * otherwise reach the result (T. J. Dekker, "A floating-point technique for extending the available
- * precision", Numer. Math. 18, 1971; the sum of any two by D. E. Knuth, The Art of Computer
- * Programming 2, 4.2.2). The low part is at most about one unit in the last place of the high one.
+/* pair.h: arithmetic on unevaluated sums of two doubles.
+ *
+ * It serves steps whose rounding error would otherwise reach the result (T. J. Dekker, "A
+ * floating-point technique for extending the available precision", Numer. Math. 18, 1971). The sum
+ * of any two numbers is by D. E. Knuth, The Art of Computer Programming 2, 4.2.2. The low part is
+ * at most about one unit in the last place of the high part.
  */
 #ifndef MG_VMATH_PAIR_H
 #define MG_VMATH_PAIR_H

@@ -1,7 +1,9 @@
-/* partials.inc.h: partial derivatives of functions of one number, by x and the result y, which most do
- * not need; a template (simd/num.h). */
+/* partials.inc.h: partial derivatives of functions of one number; a template (simd/num.h).
+ *
+ * They take x and the result y, although most need only one of the two.
+ */
 
-/* peak e^(-k x^2), with what the square's rounding loses */
+/* peak e^(-k x^2), corrected for the rounding error of the square */
 MG_INLINE num F(bell)(num x, C(TYPE) k, C(TYPE) peak) {
     num a = n_min(n_set(C(NORMAL_HIGH)), n_abs(x)), m = n_mul(a, n_set(-k)), t = n_mul(m, a);
     num y = n_mul(n_set(peak), F(exp_below)(t));
@@ -28,8 +30,8 @@ MG_INLINE F(share) F(share_of)(num x, num y) {
     y = n_min(most, y);
     return (F(share)){n_choose_less(a, n_set(0x1p-60f), n_set(0.5f), n_div(y, x)), x, n_sub(x, y)};
 }
-/* q = 1 / (1 + e^-u) has the partial q (1 - q) u', and x (1 - q) is the rest, exact above 0; u = x, and
- * below u' = k (1 + 3 c x^2). The rounding of y counts, u' times. */
+/* q = 1 / (1 + e^-u) has the partial q (1 - q) u', and x (1 - q) is `rest`, exact above 0. For silu
+ * u = x. For gelu_tanh u' = k (1 + 3 c x^2), and the rounding of y counts u' times. */
 MG_INLINE num F(silu_partial)(num x, num y) {
     F(share) s = F(share_of)(x, y);
     return n_fma(s.q, s.rest, s.q);

@@ -1,10 +1,12 @@
-/* piecewise.h: tables of piecewise polynomials, and how a vector looks up the piece of each lane.
+/* piecewise.h: tables of piecewise polynomials, and how each lane of a vector looks up its piece.
  *
- * A table has a row for each coefficient. With AVX-512 one instruction looks a row up, so it is
- * kept by row. AVX2 has no such thing for 16 numbers, and a permutation of eight takes the units of
- * two multiply-adds. But a shuffle looks up 32 bytes among 16, so that there floats are looked up by
- * their bytes. Doubles, and floats of 32 pieces, are kept by piece, in the order in which numbers
- * are asked for, and the pieces of all lanes are read whole and turned, a few rows at a time. */
+ * A table has a row for each coefficient. With AVX-512 one instruction looks a row up, so that
+ * tables are stored by row. AVX2 has no such instruction for 16 numbers, and permuting eight
+ * numbers occupies the units of two multiply-adds. But one AVX2 shuffle looks up 32 bytes among 16,
+ * so that floats are looked up byte by byte. Doubles, and floats with 32 pieces, are stored by
+ * piece, with coefficients in the order of use. The pieces of all lanes are loaded whole and
+ * transposed, a few rows at a time.
+ */
 #ifndef MG_VMATH_PIECEWISE_H
 #define MG_VMATH_PIECEWISE_H
 
@@ -12,7 +14,7 @@
 
 #define MG_LANE_BY_LANE (MG_HAS_WIDE && MG_VECTOR_BYTES == 32)
 
-/* Rows are given as (...) of 16 numbers; of a table of 32 pieces, as two such. */
+/* A row is given as (...) of 16 numbers. A table of 32 pieces has two for each row. */
 #define V_ITEM_0(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) a
 #define V_ITEM_1(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) b
 #define V_ITEM_2(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) c
@@ -96,14 +98,15 @@ MG_INLINE w_offsets_f64 w_offsets_of_f64(wide_f64 i) {
     __builtin_memcpy(&at, &i, sizeof at);
     return at;
 }
-/* The 16 bytes at a and the 16 at b: by a load of both halves and a blend, as inserting a half
- * keeps the units that turn vectors (as a compiler would do with both, if it saw them). */
+/* The 16 bytes at a and the 16 bytes at b, by a load of both halves and a blend. Inserting a half
+ * instead would occupy the units that transpose vectors. (A compiler would use an insert if it saw
+ * both loads.) */
 MG_INLINE vec_f32 v_halves(const void *a, const void *b) {
     vec_f32 low = _mm256_castps128_ps256(_mm_loadu_ps(a)), high = _mm256_broadcast_ps(b);
     __asm__("" : "+x"(high));
     return _mm256_blend_ps(low, high, 0xf0);
 }
-/* Four numbers of each lane, from the offsets of their pieces in bytes */
+/* Four numbers of each lane, from the byte offsets of the lanes' pieces. */
 MG_INLINE void v_four_f32(const float *table, const uint32_t *at, vec_f32 r[4]) {
     const char *p = (const char *)table;
     vec_f32 a = v_halves(p + at[0], p + at[4]), b = v_halves(p + at[1], p + at[5]);
@@ -117,8 +120,8 @@ MG_INLINE void v_four_f32(const float *table, const uint32_t *at, vec_f32 r[4]) 
     r[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab, cd));
     r[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab, cd));
 }
-/* The same where a load of 32 bytes crosses no line of the cache, so that the blend can be a load too;
- * pieces are 128 bytes. */
+/* The same where a load of 32 bytes crosses no cache line, so that the blend can be a load. Pieces
+ * have 128 bytes. */
 MG_INLINE vec_f64 v_halves_at(const char *a, const char *b, int at) {
     vec_f32 low, high;
     if (at % 64 == 48) {
@@ -131,14 +134,14 @@ MG_INLINE vec_f64 v_halves_at(const char *a, const char *b, int at) {
     __asm__("" : "+x"(high));
     return _mm256_castps_pd(_mm256_blend_ps(high, low, 0x0f));
 }
-/* Two numbers of each lane, from that row of its piece on */
+/* Two numbers of each lane, from row `row` of its piece. */
 MG_INLINE void v_pair_of_f64(const char *const *piece, int row, vec_f64 r[2]) {
     vec_f64 a = v_halves_at(piece[0], piece[2], 8 * row);
     vec_f64 b = v_halves_at(piece[1], piece[3], 8 * row);
     r[0] = _mm256_unpacklo_pd(a, b);
     r[1] = _mm256_unpackhi_pd(a, b);
 }
-/* f(c + d) = start + q d; all vectors in step, as each waits for itself most of the time. */
+/* f(c + d) = start + q d. All vectors go in step, as each one mostly waits for its own results. */
 MG_INLINE void v_pieces_at(wide_f64 a, const char *const *piece, wide_f64 *start, wide_f64 *q,
                            wide_f64 *d) {
     vec_f64 r[2];
@@ -163,7 +166,8 @@ MG_INLINE void v_find_pieces_f64(wide_f64 a, w_rows_f64 table, const w_offsets_f
     for (int i = 0; i < 4 * WIDE_VECTORS; i++) piece[i] = (const char *)table + at->of[i / 4][i % 4];
     v_pieces_at(a, piece, start, q, d);
 }
-/* For the pieces of logistic_f32.inc.h; w is the number with something else in its last bits. */
+/* The polynomial for a piece of logistic_f32.inc.h. *w receives the coefficient that has other data
+ * in its last bits. */
 MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const uint32_t *at,
                                     vec_f32 *w) {
     vec_f32 r[4];
@@ -176,11 +180,12 @@ MG_INLINE vec_f32 v_short_piece_f32(vec_f32 a, const float (*table)[8], const ui
     return q;
 }
 
-/* The numbers of a table of 16 pieces by their bytes, the lowest first */
+/* The numbers of a table of 16 pieces, split into bytes, lowest first. */
 typedef struct {
     _Alignas(16) uint8_t of[8][4][16];
 } v_bytes_f32;
-/* Pieces of four vectors, a byte for each lane, as v_look_up_bytes asks for them, from 1 + a */
+/* The pieces of four vectors from 1 + a, a byte for each lane, in the form that v_look_up_bytes
+ * takes. */
 MG_INLINE __m256i v_pieces_of(const vec_f32 b[4]) {
     __m256i i[4], mask = _mm256_set1_epi16(15);
     for (int k = 0; k < 4; k++) i[k] = _mm256_srli_epi32(_mm256_castps_si256(b[k]), 21);
@@ -188,7 +193,8 @@ MG_INLINE __m256i v_pieces_of(const vec_f32 b[4]) {
     i[2] = _mm256_and_si256(_mm256_packs_epi32(i[2], i[3]), mask);
     return _mm256_packus_epi16(i[0], i[2]);
 }
-/* A number for each lane of four vectors: what packing has put side by side is unpacked again. */
+/* Looks up a number for each lane of four vectors. Unpacking undoes the order in which packing has
+ * put the lanes. */
 MG_INLINE void v_look_up_bytes(const uint8_t bytes[4][16], __m256i i, vec_f32 r[4]) {
     __m256i b[4];
     for (int k = 0; k < 4; k++) {

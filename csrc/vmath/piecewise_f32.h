@@ -1,13 +1,16 @@
-/* piecewise_f32.h: float functions by pieces with AVX2: tables looked up by their bytes, four vectors at a
- * time. */
+/* piecewise_f32.h: piecewise float functions with AVX2.
+ *
+ * Tables are looked up by bytes, for four vectors at a time.
+ */
 #ifndef MG_VMATH_PIECEWISE_F32_H
 #define MG_VMATH_PIECEWISE_F32_H
 
 #include "instantiate.h"
 
 #if MG_LANE_BY_LANE
-/* By pieces, four vectors at a time (v_look_up_bytes), while those of the next four are found. */
-/* Filled by v_begin (tables.c). */
+/* Evaluates pieces of four vectors at a time (v_look_up_bytes), while the pieces of the next four
+ * are found. */
+/* The tables are filled by v_begin (tables.c). */
 MG_SHARED_TABLE(v_bytes_f32, v_tanh_bytes);
 MG_SHARED_TABLE(v_bytes_f32, v_erf_bytes);
 MG_SHARED_TABLE(v_bytes_f32, v_erfcx_bytes);
@@ -30,7 +33,7 @@ MG_INLINE v_four_pieces v_find_four(const float *x, float high, __m256i i,
                                     const v_bytes_f32 *table) {
     v_four_pieces p;
     vec_f32 r[4];
-    MG_ANEW(x); /* cheaper than keeping what was read of it, or of the table, in memory elsewhere */
+    MG_ANEW(x); /* loads x again: cheaper than spilling x or the table */
     MG_ANEW(table);
     v_look_up_bytes(table->of[0], i, r);
     EACH p.d[k] = v_limit_f32(x + 8 * k, high) - r[k];
@@ -60,7 +63,7 @@ static MG_NOINLINE void v_odd_chunk_f32(float *restrict out, const float *restri
         i = next;
     }
 }
-/* As erfc and ndtr, in two loops, of which the second has e^(-scale x^2). */
+/* As erfc and ndtr, in two loops. The second computes e^(-scale x^2). */
 static MG_NOINLINE void v_tail_chunk_f32(float *restrict out, const float *restrict x, int64_t n,
                                          float high, float scale, float side, float both,
                                          const v_bytes_f32 *table) {

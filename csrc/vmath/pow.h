@@ -4,7 +4,7 @@
 
 #include "chunk.h"
 
-#if defined(__AVX512F__) /* whose registers suffice for the whole */
+#if defined(__AVX512F__) /* whose registers hold all values */
 V_NEAR_2_OF(pow, float, f32)
 V_NEAR_2_OF(pow, double, f64)
 #else

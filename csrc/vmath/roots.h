@@ -1,16 +1,17 @@
 /* roots.h: square roots, their inverses, cube roots and hypot.
  *
- * "Error" is the largest seen in units of the last place, over samples: all bit patterns at random,
- * close exponents, close values, the ends of the range; of cube roots of floats all floats. Without fma
- * it is the same. */
+ * "Error" is the largest error seen over samples, in units of the last place. Samples are bit
+ * patterns at random, close exponents, close values, and the ends of the range. For cube roots of
+ * floats, all floats were tried. Without fma the error is the same.
+ */
 #ifndef MG_VMATH_ROOTS_H
 #define MG_VMATH_ROOTS_H
 
 #include "chunk.h"
 #include "log.h"
 
-/* sqrt(a^2 + b^2), infinite where either is, whatever the other. In double nothing can overflow.
- * Error 0.501, with and without fma. */
+/* sqrt(a^2 + b^2). It is infinite if a or b is, even if the other operand is NaN. In double nothing
+ * can overflow. Error 0.501, with and without fma. */
 MG_INLINE float v_hypot_f32(float a, float b) {
     double x = (double)a, y = (double)b;
     float r = (float)__builtin_sqrt(fma_f64(x, x, y * y));
@@ -18,10 +19,10 @@ MG_INLINE float v_hypot_f32(float a, float b) {
     b = v_abs_f32(b);
     return ((a == V_INF_F32) | (b == V_INF_F32)) ? V_INF_F32 : r;
 }
-/* Scaled by a power of two where a square would leave the range. The root takes one Newton step
- * towards that of the exact sum (C. F. Borges, "Algorithm 1014: an improved algorithm for
- * hypot(x, y)", ACM TOMS 47, 2020). Error 0.501, with and without fma; 0.721 for subnormal results,
- * which are rounded twice. */
+/* The operands are scaled by a power of two where a square would leave the range. The root takes
+ * one Newton step towards the root of the exact sum (C. F. Borges, "Algorithm 1014: an improved
+ * algorithm for hypot(x, y)", ACM TOMS 47, 2020). Error 0.501, with and without fma. For subnormal
+ * results, which are rounded twice, 0.721. */
 MG_INLINE double v_hypot_f64(double a, double b) {
     a = v_abs_f64(a);
     b = v_abs_f64(b);
@@ -40,8 +41,8 @@ MG_INLINE double v_hypot_f64(double a, double b) {
 
 /* ---- cube roots ---- */
 
-/* The cube root of 2^m (1 + f), m = -1, 0 or 1, before its last correction (error 2^-49):
- * z is a polynomial for t^(-1/3), then one step of third order, and the root is t z^2. */
+/* The cube root of t = 2^m (1 + f), m = -1, 0 or 1, before its last correction (error 2^-49). z
+ * approximates t^(-1/3), by a polynomial and one step of third order. The root is t z^2. */
 typedef struct {
     double t, y, z;
     uint64_t n; /* the exponent of the result, as in v_exp_parts_f64 */
@@ -74,7 +75,7 @@ MG_INLINE double v_cbrt_f64(double x) {
     return ((a > 0.0) & (a < V_INF_F64)) ? v_copysign_f64(y, x) : x;
 }
 
-/* By the same formula in double, where it needs no care. Error 0.500 at 0x1.06a76ap-125. */
+/* The same formula in double, where rounding needs no care. Error 0.500 at 0x1.06a76ap-125. */
 MG_INLINE float v_cbrt_f32(float x) {
     double a = (double)v_abs_f32(x);
     v_cbrt_parts_f64 p = v_cbrt_split_f64(a);

@@ -1,11 +1,11 @@
-/* rounding.h: rounding to integers, division with remainder and other exact functions, for both
- * float widths. */
+/* rounding.h: rounding to integers, division with remainder and other exact functions of both float
+ * widths. */
 #ifndef MG_VMATH_ROUNDING_H
 #define MG_VMATH_ROUNDING_H
 
 #include "simd/scalar.h"
 
-/* Whether an instruction rounds to an integer (and then nothing calls the C library). */
+/* 1 if an instruction rounds to an integer. In that case nothing calls the C library. */
 #if defined(__SSE4_1__) || defined(__aarch64__)
 #define V_HAS_ROUND 1
 MG_INLINE float v_floor_f32(float x) { return __builtin_floorf(x); }
@@ -14,7 +14,7 @@ MG_INLINE float v_ceil_f32(float x) { return __builtin_ceilf(x); }
 MG_INLINE double v_ceil_f64(double x) { return __builtin_ceil(x); }
 MG_INLINE float v_trunc_f32(float x) { return __builtin_truncf(x); }
 MG_INLINE double v_trunc_f64(double x) { return __builtin_trunc(x); }
-/* Half to even. */
+/* Rounds half to even. */
 MG_INLINE float v_round_f32(float x) { return __builtin_rintf(x); }
 MG_INLINE double v_round_f64(double x) { return __builtin_rint(x); }
 #else

@@ -1,4 +1,5 @@
-/* rounding.inc.h: the exact functions of one float width. */
+/* rounding.inc.h: rounding, division with remainder and other exact functions; a template for each
+ * float width. */
 #include "simd/real.h"
 
 #define v_bits R(v_bits)
@@ -11,7 +12,7 @@
 #define v_residual R(v_residual)
 
 #if !V_HAS_ROUND
-/* Half to even: adding 2^23, in double 2^52, pushes the fraction out. */
+/* Rounds half to even: adding 2^23, in double 2^52, pushes the fraction out. */
 MG_INLINE real v_round(real x) {
     const real whole = BY_WIDTH(0x1p23, 0x1p52);
     real a = v_abs(x), r = (a + whole) - whole;
@@ -30,7 +31,7 @@ MG_INLINE real R(v_trunc)(real x) { return v_copysign(v_floor(v_abs(x)), x); }
 
 MG_INLINE bool R(v_signbit)(real x) { return (ireal)v_bits(x) < 0; }
 
-/* The next number after a towards b; b where they are equal, so that nextafter(0, -0) is -0. */
+/* The next number after a towards b. If both are equal, b, so that nextafter(0, -0) is -0. */
 MG_INLINE real R(v_nextafter)(real a, real b) {
     ireal outwards = (b > a) == (a > 0) ? 1 : -1;
     real next = v_from_bits(v_bits(a) + outwards);
@@ -39,12 +40,12 @@ MG_INLINE real R(v_nextafter)(real a, real b) {
     return ((a != a) | (b != b)) ? a + b : next;
 }
 
-/* NaN only where both are. */
+/* NaN only if both are NaN. */
 MG_INLINE real R(v_fmax)(real a, real b) { return ((a >= b) | (b != b)) ? a : b; }
 MG_INLINE real R(v_fmin)(real a, real b) { return ((a <= b) | (b != b)) ? a : b; }
 
-/* x - n y with n = x / y rounded towards 0, exact for |x / y| < 2^24, in double 2^53: what a whole
- * quotient leaves is a number, also where the quotient was rounded up to n + 1. */
+/* x - n y with n = x / y rounded towards 0, exact for |x / y| < 2^24, in double 2^53. The remainder
+ * of a whole quotient is a number, even if the quotient was rounded up to n + 1. */
 MG_INLINE real R(v_fmod_near)(real x, real y) {
     real a = v_abs(x), b = v_abs(y), r = v_residual(R(v_trunc)(a / b), b, a);
     r = r < 0 ? r + b : r;
@@ -59,18 +60,18 @@ MG_INLINE real v_fmod(real x, real y) {
     return MG_UNLIKELY(R(v_fmod_is_far)(x, y)) ? (real)v_fmod_long(x, y) : R(v_fmod_near)(x, y);
 }
 
-/* The results of the three divisions from r = fmod(x, y). */
+/* The results of the three kinds of division, from r = fmod(x, y). */
 MG_INLINE real R(v_fmod_of)(real x, real y, real r) {
     (void)x, (void)y;
     return r;
 }
-/* As Python's and NumPy's %: fmod moved to the side of the divisor, whose sign a zero has too. */
+/* Python's and NumPy's %: fmod moved to the divisor's side. A zero has the divisor's sign, too. */
 MG_INLINE real R(v_remainder_of)(real x, real y, real r) {
     (void)x;
     real moved = (r < 0) != (y < 0) ? r + y : r;
     return r == 0 ? v_copysign(0, y) : moved;
 }
-/* As Python's and NumPy's //: (x - x % y) / y made whole; x / y where y is 0. */
+/* Python's and NumPy's //: (x - x % y) / y rounded to an integer; x / y if y is 0. */
 MG_INLINE real R(v_floor_divide_of)(real x, real y, real r) {
     real quotient = (x - r) / y;
     quotient = ((r != 0) & ((r < 0) != (y < 0))) ? quotient - 1 : quotient;
@@ -80,7 +81,7 @@ MG_INLINE real R(v_floor_divide_of)(real x, real y, real r) {
     return y == 0 ? x / y : whole;
 }
 
-/* out[i] = of(x[i], y[i], fmod(x[i], y[i])), whole blocks; out overlaps neither. */
+/* out[i] = of(x[i], y[i], fmod(x[i], y[i])), for whole blocks. `out` overlaps neither operand. */
 MG_INLINE void R(v_divide_chunk)(real *restrict out, const real *restrict x, const real *restrict y,
                                  int64_t n, real (*of)(real x, real y, real r)) {
     ireal far = 0;

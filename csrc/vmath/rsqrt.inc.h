@@ -1,13 +1,18 @@
 /* rsqrt.inc.h: 1 / sqrt(x); a template (simd/num.h).
  *
- * From the bits to 3.5 % (as C. Lomont, "Fast inverse square root", 2003, has it), or, in place of
- * that and the first step, from an instruction's 11 or 14 bits (ROUGH_ROOTS), by steps of third
- * order, in float then one of second, and last one of second order with an exact residual: x y^2 by
- * way of x y, which cannot underflow. That is half the time of a root and a quotient, which serve
- * where no residual is exact. Error 0.501, without fma 1.49. Floats are rounded correctly, by each of
- * the three starts, but for 4 less two units and its like: tried for every fraction and both parities
- * of the exponent. (Starts that are off by all that their makers allow leave up to 15 others in 2^24.)
- * A half is made by taking one from the exponent. */
+ * The start is good to 3.5 %, from the bits (C. Lomont, "Fast inverse square root", 2003). Steps of
+ * third order follow, in float then one of second order. With ROUGH_ROOTS an instruction's 11 or 14
+ * bits replace the start and the first step. The last step has second order and an exact residual:
+ * x y^2 is computed from x y, which cannot underflow.
+ *
+ * That takes half the time of a root and a quotient, which serve where no residual is exact. Error
+ * 0.501, without fma 1.49.
+ *
+ * Floats are rounded correctly with each of the three starts. This was tried for every fraction and
+ * both parities of the exponent. The exceptions are 4 less two units and its multiples by powers of
+ * 4. (Instructions as inexact as their makers allow would leave up to 15 other exceptions in 2^24.)
+ * Halving takes one from the exponent.
+ */
 #if MG_HAS_FMA
 MG_INLINE num F(rsqrt)(num x) {
     bool usual = n_within_bits(x, C(SMALLEST_BITS), C(INF_BITS));

@@ -1,14 +1,14 @@
-/* sinc.inc.h: sinc of one float width. */
+/* sinc.inc.h: sinc; a template for each float width. */
 #include "simd/real.h"
 
 #define v_abs R(v_abs)
 #define v_bits R(v_bits)
 #define v_residual R(v_residual)
 
-/* sin(pi x) / (pi x), 1 at 0 and the limit 0 at infinity: with x = n + r, n whole, both exact, it
- * is (-1)^n (r / x) sinc r. The quotient and sinc r are carried as sums of two.
- * Error 0.643 at -0x1.47f9bep+4, without fma 0.633;
- * in double 0.622 at 0x1.5294b0507776cp+19, without fma 0.612. */
+/* sin(pi x) / (pi x), 1 at 0 and the limit 0 at infinity. With x = n + r, n an integer and both
+ * exact, sinc x = (-1)^n (r / x) sinc r. The quotient and sinc r are carried as sums of two. Error
+ * 0.643 at -0x1.47f9bep+4, without fma 0.633. In double 0.622 at 0x1.5294b0507776cp+19, without fma
+ * 0.612. */
 MG_INLINE real R(v_sinc)(real x) {
     const real whole = BY_WIDTH(0x1p23, 0x1p52); /* from here all numbers are integers */
     real a = v_abs(x) < whole ? v_abs(x) : whole;

@@ -1,4 +1,4 @@
-/* sqrt.inc.h: square roots of a chunk, of one float width. */
+/* sqrt.inc.h: square roots of a chunk; a template for each float width. */
 #include "simd/real.h"
 
 /* out[i] = sqrt x[i], whole blocks; out and x do not overlap. */

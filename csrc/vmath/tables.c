@@ -1,4 +1,7 @@
-/* tables.c: tables of float functions by their bytes, as AVX2 looks them up; made before the first call. */
+/* tables.c: tables of float functions, split into bytes for AVX2's look-ups.
+ *
+ * They are filled before the first call.
+ */
 #include "tables.h"
 #include "piecewise_f32.h"
 

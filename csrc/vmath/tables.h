@@ -1,4 +1,4 @@
-/* tables.h: fills the tables of vmath that are made when the instruction set is chosen. */
+/* tables.h: fills the tables of vmath that are computed when the instruction set is chosen. */
 #ifndef MG_VMATH_TABLES_H
 #define MG_VMATH_TABLES_H
 

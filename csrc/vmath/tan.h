@@ -1,4 +1,7 @@
-/* tan.h: tangent of every argument, for both float widths. Read trig.h first. */
+/* tan.h: tangent of every argument, for both float widths.
+ *
+ * Read trig.h first.
+ */
 #ifndef MG_VMATH_TAN_H
 #define MG_VMATH_TAN_H
 

@@ -1,18 +1,24 @@
 /* trig.h: sine and cosine of every argument.
  *
- * Chunk kernels run the vector loop. Blocks with elements beyond its range are rare, and go to a slower loop.
+ * Chunk kernels run the vector loop. Blocks with elements beyond its range are rare, and go to a
+ * slower loop.
  *
  * Large arguments follow M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
- * functions", SIGNUM Newsletter 18 (1983): only those bits of 2/pi are multiplied that can reach
- * the quadrant and the fraction.
+ * functions", SIGNUM Newsletter 18 (1983). Only the bits of 2/pi that can reach the quadrant and
+ * the fraction are multiplied.
  *
- * Rounding to an integer adds 1.5 * 2^23, in double 2^52, after which the integer stands in the low bits.
- * Sums a + b whose rounding error matters carry it beside them as b - ((a + b) - a), right for
- * |a| >= |b|. "Error" is the largest seen in units of the last place, and where: of floats against double
- * precision, all from 2^-30 to 2^15 and every 61st beyond, compiled with fma, and every 97th without; of
- * doubles against quadruple precision, uniform over the range that matters, dense around 0 and 1, all bit
- * patterns at random, and the special values. Polynomials are minimax fits (Remez), their coefficients
- * rounded one by one and the rest refitted.
+ * Rounding to an integer adds 1.5 * 2^23, in double 2^52. The integer then stands in the low bits.
+ * A sum a + b whose rounding error matters carries the error as b - ((a + b) - a), which is right
+ * for |a| >= |b|.
+ *
+ * "Error" is the largest error seen, in units of the last place, and its argument. Floats were
+ * compared with double precision. With fma, all floats from 2^-30 to 2^15 and every 61st beyond
+ * were tried, without fma every 97th. Doubles were compared with quadruple precision. Their samples
+ * are uniform over the range that matters, dense around 0 and 1, bit patterns at random, and the
+ * special values.
+ *
+ * Polynomials are minimax fits (Remez). Their coefficients were rounded one by one and the rest
+ * refitted.
  */
 #ifndef MG_VMATH_TRIG_H
 #define MG_VMATH_TRIG_H
@@ -129,8 +135,8 @@ static const uint64_t trig_two_over_pi[20] = {
 
 __extension__ typedef unsigned __int128 trig_u128;
 
-/* |x| = n pi/2 + r + r_low for finite |x| >= 1. With x = m 2^e, x 2/pi mod 4 needs the bits of 2/pi
- * from 2^(1 - e) downwards; those above contribute multiples of four. */
+/* Reduces finite |x| >= 1 to n pi/2 + r + r_low. With x = m 2^e, x 2/pi mod 4 needs the bits of
+ * 2/pi from 2^(1 - e) downwards. The bits above contribute multiples of four. */
 static v_trig_parts_f64 trig_reduce_large(double x) {
     uint64_t bits = v_bits_f64(x) & ~V_SIGN_F64;
     uint64_t m = (bits & V_FRACTION_F64) | (V_FRACTION_F64 + 1);
@@ -140,8 +146,8 @@ static v_trig_parts_f64 trig_reduce_large(double x) {
         const uint64_t *t = trig_two_over_pi + word + i;
         c[i] = shift ? t[0] << shift | t[1] >> (64 - shift) : t[0];
     }
-    /* (high, middle) = m c mod 1: two bits of quadrant, then its fraction; the third word of the
-     * product is lost, its carry is not. */
+    /* (high, middle) = m c mod 1: two bits of quadrant, then the fraction. The third word of the
+     * product is dropped, but its carry is added. */
     trig_u128 p2 = (trig_u128)m * c[2];
     trig_u128 p1 = (trig_u128)m * c[1] + (uint64_t)(p2 >> 64);
     uint64_t high = m * c[0] + (uint64_t)(p1 >> 64), middle = (uint64_t)p1, low = (uint64_t)p2;
@@ -200,9 +206,10 @@ MG_INLINE double v_cos_any_f64(double x) { return v_cos_large_f64(x); }
 #if MG_HAS_WIDE
 #define MG_REAL 32
 #include "simd/real.h"
-/* sin(|x| + shift pi/2), turned where `sign` has one; see v_trig_reduce_f32 and v_trig_eval_f32, whose bits
- * it has. One polynomial is evaluated, of coefficients chosen for each lane: what chooses is done
- * beside multiply-adds, of which a second polynomial would take four more. */
+/* sin(|x| + shift pi/2), with its sign turned where `sign` has a bit set. The bits equal those of
+ * v_trig_reduce_f32 and v_trig_eval_f32. One polynomial is evaluated, with coefficients chosen for
+ * each lane. The choice runs beside multiply-adds, while a second polynomial would take four more
+ * of these. */
 MG_INLINE wide_f32 w_trig_f32(wide_f32 x, uint32_t shift, wide_f32 sign) {
     const float magic = 0x1.8p23f;
     wide_f32 a = w_abs(x), t = w_fma(a, w_set(0x1.45f306p-1f), w_set(magic));
@@ -259,7 +266,8 @@ MG_INLINE wide_f64 w_cos_f64(wide_f64 x) { return w_trig_f64(x, 1, w_set(0.0)); 
 #define w_cos_f64 v_cos_f64
 #endif
 
-/* out[i] = sin x[i], whole blocks; out and x do not overlap. The three below are its like. */
+/* out[i] = sin x[i], for whole blocks. `out` and x do not overlap. The next three functions are
+ * alike. */
 static inline void v_sin_chunk_f32(float *restrict out, const float *restrict x, int64_t n) {
     w_map_inside_f32(out, x, n, w_sin_f32, v_sin_any_f32, V_TRIG_MAX_F32);
 }

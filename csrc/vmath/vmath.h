@@ -1,9 +1,10 @@
-/* vmath.h: elementary functions for vector loops, both float widths, a file per function.
+/* vmath.h: elementary functions for vector loops, in both float widths, a file per function.
  *
- * v_<name>_f32 and v_<name>_f64 take one element and are for loops that do more than the function;
- * v_<name>_chunk_f32 and v_<name>_chunk_f64 take contiguous elements, are faster, and give the same
- * bits. The largest errors of functions written as templates stand in instantiate.h, of others beside
- * each. */
+ * v_<name>_f32 and v_<name>_f64 take one element. They are for loops that compute more than the
+ * function. v_<name>_chunk_f32 and v_<name>_chunk_f64 take contiguous elements. They are faster and
+ * give the same bits. The largest errors of functions written as templates are in instantiate.h,
+ * all others at each function.
+ */
 #ifndef MG_VMATH_H
 #define MG_VMATH_H
 

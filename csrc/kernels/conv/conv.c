@@ -105,7 +105,7 @@ static MG_NOINLINE void conv_ask(conv_ahead *to) {
 
 MG_INLINE size_t conv_round(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Bytes that the slots of so many blocks take. */
+/* Lays out a slot for each thread, at most `blocks`. Returns the size of all slots in bytes. */
 static size_t conv_slots_size(conv_slots *s, int64_t blocks, size_t each) {
     s->count = (int)mg_min(blocks, mg_get_num_threads());
     s->each = conv_round(each);

@@ -15,9 +15,9 @@ typedef struct copy_plan {
     int64_t shape[MG_MAX_NDIM];
     int64_t strides[2][MG_MAX_NDIM]; /* of `to`, of `from` */
     int64_t rows_per_block;
-    bool fetches; /* too large for the cache: memory is asked for ahead */
-    bool streams; /* written past the caches */
-    bool strings; /* repeated, and to stay in cache: written by string instructions */
+    bool fetches; /* larger than the cache: prefetch */
+    bool streams; /* use non-temporal stores */
+    bool strings; /* repeats that are to stay in cache: string instructions */
 } copy_plan;
 
 MG_INLINE void copy_element(char *to, const char *from, int itemsize) {
@@ -42,7 +42,7 @@ static void copy_run(char *to, const char *from, int64_t n, int64_t to_stride, i
     else copy_row(to, from, n, to_stride, from_stride, 1);
 }
 
-/* A row that lies in order, from one that does too or repeats one element (stride 0). */
+/* Copies a contiguous row, from a contiguous row or from one repeated element (stride 0). */
 static void copy_straight(const copy_plan *p, char *to, const char *from, int64_t n,
                           int64_t stride) {
     _Alignas(64) char stage[COPY_CHUNK];
@@ -57,7 +57,8 @@ static void copy_straight(const copy_plan *p, char *to, const char *from, int64_
     }
 }
 
-/* Each of `rows` elements as a short row of it, by what its first and its last `size` bytes are. */
+/* Repeats each of `rows` elements over a short row of `bytes`. Each row is written by its first and
+ * its last `size` bytes. */
 MG_INLINE void copy_each(const int size, int itemsize, char *restrict to, int64_t to_step,
                          const char *restrict from, int64_t from_step, int64_t rows, int64_t bytes) {
     for (; rows > 0; rows--, to += to_step, from += from_step) {
@@ -79,7 +80,7 @@ MG_INLINE void copy_each(const int size, int itemsize, char *restrict to, int64_
     }
 }
 
-/* A copy of 8 to 64 bytes. */
+/* Repeats elements over rows of 8 to 64 bytes. */
 static void copy_repeated(int itemsize, char *to, int64_t to_step, const char *from,
                           int64_t from_step, int64_t rows, int64_t bytes) {
     if (bytes >= 32) copy_each(32, itemsize, to, to_step, from, from_step, rows, bytes);
@@ -87,9 +88,7 @@ static void copy_repeated(int itemsize, char *to, int64_t to_step, const char *f
     else copy_each(8, itemsize, to, to_step, from, from_step, rows, bytes);
 }
 
-/* ---- what is repeated, by string instructions ----
- *
- * In long runs these read no line that they overwrite, and leave it in the cache. */
+/* ---- repeated elements and rows, by string instructions -------------------------------------- */
 
 static void copy_string(char *to, const char *from, int64_t bytes) {
 #if defined(__x86_64__)
@@ -99,7 +98,7 @@ static void copy_string(char *to, const char *from, int64_t bytes) {
 #endif
 }
 
-/* One element n times. */
+/* Repeats one element n times. */
 static void copy_string_one(char *to, const char *from, int64_t n, int itemsize) {
 #if defined(__x86_64__)
     uint64_t eight;
@@ -112,7 +111,7 @@ static void copy_string_one(char *to, const char *from, int64_t n, int itemsize)
 #endif
 }
 
-/* One row of `bytes` again and again, without gaps. */
+/* Repeats one row of `bytes`, without gaps. */
 static void copy_string_rows(char *to, const char *from, int64_t rows, int64_t bytes) {
     char stage[COPY_STRING];
     int64_t times = mg_min(mg_max(COPY_STRING / bytes, 1), rows);
@@ -123,8 +122,8 @@ static void copy_string_rows(char *to, const char *from, int64_t rows, int64_t b
     }
 }
 
-/* A band of up to COPY_TILE rows, tile by tile, so that both sides stay in cache when one of them is
- * walked across its rows. */
+/* Copies a band of up to COPY_TILE rows, tile by tile. Both sides thus stay in cache where one of
+ * them has no contiguous rows. */
 static void copy_band(const copy_plan *p, char *to, const char *from, int64_t rows) {
     int r = p->ndim - 2, c = p->ndim - 1, size = p->itemsize;
     for (int64_t column = 0; column < p->shape[c]; column += COPY_TILE) {
@@ -150,7 +149,7 @@ static void copy_block(void *context, int64_t block) {
     int64_t end = mg_min(begin + p->rows_per_block, p->shape[outer]);
     int64_t n = p->shape[outer + 1];
     int64_t of_row = p->strides[1][outer], of_one = p->strides[1][outer + 1];
-    /* Rows that lie in order on both sides, or repeat one element, need no tiles. */
+    /* Rows that are contiguous on both sides, or repeat one element, need no tiles. */
     bool straight = p->strides[0][outer + 1] == 1 && (uint64_t)of_one <= 1;
     bool strings = straight && p->strings;
     bool one = strings && of_one == 0 && n * p->itemsize >= COPY_STRING_ONE;
@@ -178,12 +177,18 @@ static void copy_block(void *context, int64_t block) {
     if (p->streams) v_stream_end();
 }
 
-/* How so many bytes are written. The limit is half of the third cache; what repeats values stays in the cache
- * up to twice that, but for rows on a Zen 4, which would push out of it what they are the gradient of. One
- * thread copies past the cache from the limit on, more of them beyond it, as a Zen 5 does. Repeated values
- * are written by string instructions there; before a Zen 4 they pay from a sixteenth of the limit up to it,
- * for one element only: copies by them take from 0.7 to 9 times as long, as addresses lie. On a Zen 4 they do
- * not, nor does asking ahead, with which repeated rows take up to 1.6 times as long. */
+/* Chooses how to write `bytes` bytes. The limit is half of L3.
+ *
+ * Repeated values stay in cache up to twice the limit. Rows on a Zen 4 are an exception: they would
+ * evict the operands of the gradient. For plain copies, one thread uses non-temporal stores from
+ * the limit on. Several threads do so only beyond it, and so does a Zen 5.
+ *
+ * Repeated values that stay in cache are written by string instructions on a Zen 5, above half the
+ * limit. Before a Zen 4 these pay for one element only, from a sixteenth of the limit up to the
+ * limit. Copies by them take from 0.7 to 9 times as long, depending on addresses. On a Zen 4
+ * neither string instructions nor prefetches pay. With prefetch, repeated rows take up to 1.6 times
+ * as long there.
+ */
 static void copy_ways(copy_plan *p, int64_t bytes) {
     int64_t limit = mg_system_streams();
     int zen = mg_system_zen();
@@ -205,7 +210,7 @@ void mg_copy_strided(const mg_array *to, const mg_array *from) {
     memcpy(p.strides[1], from->strides, sizeof(int64_t) * (size_t)to->ndim);
     p.ndim = mg_collapse(to->ndim, p.shape, 2, p.strides);
     copy_ways(&p, to->size * p.itemsize);
-    if (p.ndim <= 1) { /* one run, cut into rows so that a long one can be shared out */
+    if (p.ndim <= 1) { /* one run, cut into rows so that threads can share a long one */
         int64_t n = p.ndim ? p.shape[0] : 1, row = COPY_BLOCK / p.itemsize;
         int64_t to_stride = p.ndim ? p.strides[0][0] : 1, from_stride = p.ndim ? p.strides[1][0] : 1;
         int64_t whole = n / row * row;
@@ -251,13 +256,13 @@ mg_array *mg_copy(mg_array *a) {
         }                                                                                          \
     }
 
-/* A float that has no int64 becomes the smallest int64, which is what the x86 instruction gives; C
- * leaves it undefined. The bounds are exact in both float types. */
+/* A float outside the int64 range becomes the smallest int64, as by the x86 instruction. C leaves
+ * it undefined. The bounds are exact in both float types. */
 MG_INLINE int64_t cast_to_int(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
-/* As cast_to_int, in an int32; narrower integers keep its lowest bits. */
+/* As cast_to_int, to int32. Narrower integers keep the lowest bits. */
 #define CAST_TO_NARROW(name, FLOAT)                                                                \
     MG_INLINE int32_t name(FLOAT x) {                                                              \
         return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;                  \
@@ -314,7 +319,7 @@ static const mg_kernel cast_narrowing[4][6] = {
     {cast_f64_u8, cast_f64_i8, cast_f64_i16, cast_f64_i32, cast_f64_f16, cast_f64_bf16},
 };
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 static mg_kernel cast_kernel(int from, int to) {
     if (mg_is_storage(from)) return mg_is_storage(to) ? NULL : cast_widening[from - MG_UINT8][to];
     return mg_is_storage(to) ? cast_narrowing[from][to - MG_UINT8] : cast_kernels[from][to];
@@ -328,7 +333,7 @@ mg_array *mg_cast(mg_array *a, int dtype) {
         return same;
     }
     mg_kernel kernel = cast_kernel(a->dtype, dtype);
-    if (!kernel) { /* in two steps: integers as integers, halves as floats */
+    if (!kernel) { /* in two steps: integers by int64, half floats by float32 */
         bool halves = mg_wide(a->dtype) == MG_FLOAT32 || mg_wide(dtype) == MG_FLOAT32;
         mg_array *wide = mg_cast(a, halves ? MG_FLOAT32 : MG_INT64);
         mg_array *made = wide ? mg_cast(wide, dtype) : NULL;
@@ -348,7 +353,7 @@ int mg_check_writable(const mg_array *a) {
     return MG_OK;
 }
 
-/* The first address of an array's elements, and the one beyond the last. */
+/* The first address of an array's elements, and the address beyond the last. */
 static void copy_extent(const mg_array *a, uintptr_t ends[2]) {
     ends[0] = (uintptr_t)a->data;
     ends[1] = ends[0] + (uintptr_t)mg_itemsize(a->dtype);
@@ -358,7 +363,7 @@ static void copy_extent(const mg_array *a, uintptr_t ends[2]) {
     }
 }
 
-/* May they share memory? NumPy's can be seen through several buffers. */
+/* True if the arrays may share memory. One NumPy array can be seen through several buffers. */
 static bool copy_overlap(const mg_array *a, const mg_array *b) {
     uintptr_t of_a[2], of_b[2];
     copy_extent(a, of_a);
@@ -381,7 +386,7 @@ int mg_write(mg_array *dst, mg_array *src) {
     return MG_OK;
 }
 
-/* Along an axis of theirs, or where `stacked` along a new one. */
+/* Joins arrays along an existing axis, or if `stacked` along a new one. */
 static mg_array *copy_joined(int count, mg_array **arrays, int axis, bool stacked) {
     if (count < 1) return mg_fail(MG_EARG, count, 0);
     const mg_array *first = arrays[0];
@@ -402,7 +407,7 @@ static mg_array *copy_joined(int count, mg_array **arrays, int axis, bool stacke
     shape[axis] = total;
     mg_array *out = mg_new(first->dtype, ndim + stacked, shape);
     if (!out) return NULL;
-    mg_array part = mg_header(out); /* a window on `out` that slides along the axis */
+    mg_array part = mg_header(out); /* a view of `out` that slides along the axis */
     int64_t step = part.strides[axis] * mg_itemsize(part.dtype);
     if (stacked) {
         part.ndim = ndim;

@@ -1,4 +1,4 @@
-/* fill.c: arrays of one number, and of numbers in steps. */
+/* fill.c: arrays of one number, and of numbers in steps (full and arange). */
 #include "memory/array.h"
 
 static void fill_16(mg_array *a, uint16_t bits) {

@@ -19,7 +19,7 @@ MG_INLINE int lines_along(mg_lines *l, const mg_array *a, int axis) {
     return MG_OK;
 }
 
-/* 0, or an error code where two arrays have different shapes. */
+/* 0, or an error code if two arrays have different shapes. */
 MG_INLINE int lines_differ(const mg_array *a, const mg_array *b) {
     if (a->ndim != b->ndim) return mg_fail_code(MG_ESHAPE, a->ndim, b->ndim);
     for (int d = 0; d < a->ndim; d++)

@@ -1,4 +1,4 @@
-/* nditer.c: the iterator over operands of any strides; and broadcasting, and copies between strides. */
+/* nditer.c: the iterator over operands of any strides, with broadcasting and strided copies. */
 #include "nditer.h"
 
 #include "base/system.h"
@@ -51,14 +51,14 @@ int mg_collapse(int ndim, int64_t *shape, int count, int64_t (*strides)[MG_MAX_N
     return kept;
 }
 
-/* ---- staging: n elements of one operand, wherever they lie, into contiguous memory ---- */
+/* ---- staging: n elements of one operand, of any strides, into contiguous memory ------- */
 
-typedef uint16_t __attribute__((may_alias)) nditer_2; /* an element of so many bytes */
+typedef uint16_t __attribute__((may_alias)) nditer_2; /* elements of 2, 4 and 8 bytes */
 typedef uint32_t __attribute__((may_alias)) nditer_4;
 typedef uint64_t __attribute__((may_alias)) nditer_8;
 
-/* Does memcpy, which takes string instructions for so much, crawl on a Zen? Where the result lies less
- * than a line after its source, but for whole pages. */
+/* True if memcpy would be very slow on a Zen, as memcpy takes string instructions for this many
+ * bytes. That is so if, modulo a page, the result lies less than a cache line after its source. */
 MG_INLINE bool nditer_crawls(const char *to, const char *from, int64_t bytes) {
     return bytes >= NDITER_CRAWLS && ((uintptr_t)(to - from) - 1) % 4096 < 63;
 }
@@ -98,7 +98,7 @@ MG_NOINLINE void mg_copy_run(char *restrict to, const char *restrict from, int64
         for (int64_t i = 0; i < n; i++) to_8[i] = from_8[i * stride];
 }
 
-/* Each row as what its first and its last `size` bytes are, which may overlap. */
+/* Copies each row by its first and its last `size` bytes, which may overlap. */
 MG_INLINE void nditer_copy_ends(const int size, char *restrict to, int64_t to_step,
                                 const char *restrict from, int64_t from_step, int64_t rows,
                                 int64_t bytes) {
@@ -121,7 +121,7 @@ MG_NOINLINE void mg_copy_short(char *restrict to, int64_t to_step, const char *r
 }
 
 MG_NOINLINE void mg_stream(char *restrict to, const char *restrict from, int64_t bytes) {
-    enum { LINE = 64, VECTORS = LINE / MG_VECTOR_BYTES }; /* parts of lines are stored as ever */
+    enum { LINE = 64, VECTORS = LINE / MG_VECTOR_BYTES }; /* parts of lines are stored as usual */
     int64_t at = mg_min(-(intptr_t)to & (LINE - 1), bytes);
     if (at > 0) memcpy(to, from, (size_t)at);
     for (; at + LINE <= bytes; at += LINE)
@@ -145,7 +145,8 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
     }
     while (n > 0) {
         int64_t run = mg_min(n, it->shape[inner] - at[inner]), bytes = run * itemsize, rows = 1;
-        if (op->strides[inner] == 1 && bytes <= NDITER_SHORT) { /* all that there are of the next axis */
+        /* as many rows of the next axis as there are */
+        if (op->strides[inner] == 1 && bytes <= NDITER_SHORT) {
             int64_t from_step = 0;
             if (inner > 0 && n > run && at[inner] == 0) {
                 rows = mg_min(n / run, it->shape[inner - 1] - at[inner - 1]);
@@ -170,7 +171,8 @@ static void nditer_gather(const nditer *it, const struct nditer_operand *op, con
 
 /* ---- calls of the kernel ---- */
 
-/* n elements, and the first of them again up to a whole unit: whole vectors, of whatever type. */
+/* Copies n elements and pads them with the first element up to a whole unit, so that vectors of any
+ * type are whole. */
 MG_INLINE void nditer_pad(char *restrict to, const char *restrict from, int64_t n, int64_t unit,
                           int itemsize) {
     vec_f32 spread = itemsize == 4 ? v_set1_f32(*(const float *)from)
@@ -183,8 +185,9 @@ MG_INLINE void nditer_pad(char *restrict to, const char *restrict from, int64_t 
     if (n > 1) memcpy(to, from, (size_t)(n * itemsize));
 }
 
-/* The end of n elements that are no multiple of the unit: the last unit of them all again, or in place,
- * where that would count twice, and where there are fewer, the rest padded with its first element. */
+/* Computes the end of n elements that are not a multiple of the unit. Usually the last whole unit
+ * is computed again. In place, this would apply the operation twice. There, and if n is less than a
+ * unit, the rest is padded with its first element. */
 static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void *const *in,
                                     int64_t n) {
     _Alignas(64) char stage[NDITER_MAX_OPERANDS + 1][NDITER_UNIT_MAX * 8];
@@ -206,8 +209,8 @@ static MG_NOINLINE void nditer_rest(const nditer *it, int64_t begin, const void 
     }
 }
 
-/* n elements of the results, the first of which is `begin`. The first result is made last: it may lie
- * where an operand does. */
+/* Computes n elements of the results from `begin` on. The first result is computed last: its memory
+ * may be an operand's. */
 MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *in, int64_t n) {
     int64_t rest = n & (it->unit - 1);
     for (int r = it->results - 1; r >= 0 && n > rest; r--)
@@ -215,8 +218,9 @@ MG_INLINE void nditer_call(const nditer *it, int64_t begin, const void *const *i
     if (rest) nditer_rest(it, begin, in, n);
 }
 
-/* The same past the caches. Kernels need no second version for that: what they make is copied. Where
- * they compute for about as long as memory takes, though, a copy is time that nothing hides. */
+/* The same with non-temporal stores. A kernel needs no second version for this: its output is
+ * staged and copied. Where computing takes about as long as memory, though, nothing hides the time
+ * of the copy. */
 static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
                                               const void *const *in, int64_t n) {
     _Alignas(64) char stage[NDITER_STREAM];
@@ -233,13 +237,13 @@ static MG_NOINLINE void nditer_call_streaming(const nditer *it, int64_t begin,
     if (rest) nditer_rest(it, begin, in, n);
 }
 
-/* Elements to compute at a time, whole units. */
+/* The number of elements in a chunk, whole units. */
 static int64_t nditer_chunk(const nditer *it) {
     if (!it->streams) {
         if (it->fetches) return NDITER_AHEAD / 16;
         return it->results > 1 ? NDITER_SHARED / it->out_itemsize : NDITER_BLOCK;
     }
-    if (it->non_temporal && !it->fetches) return NDITER_BLOCK; /* nothing is staged or asked for */
+    if (it->non_temporal && !it->fetches) return NDITER_BLOCK; /* no staging, no prefetch */
     int64_t asked = 0;
     for (int i = 0; i < it->operands; i++)
         if (it->operand[i].contiguous && !it->operand[i].again) asked += it->operand[i].itemsize;
@@ -248,14 +252,15 @@ static int64_t nditer_chunk(const nditer *it) {
     return mg_max(mg_min(n, most) & -it->unit, it->unit);
 }
 
-/* The block that is taken in place of `block`: each run of a parallel loop from its last to its first,
- * by the thread whose cache may hold it, having it in the other order as well. */
+/* The block to process in place of `block`. Each thread's run of blocks is processed from last to
+ * first. The runs are as in the forward order, so that a thread finds its blocks in its own
+ * cache. */
 static int64_t nditer_from_end(int64_t block, int64_t blocks, int64_t threads) {
     int64_t runs = mg_min(threads, blocks), run = ((block + 1) * runs - 1) / blocks;
     return mg_run_begin(run, runs, blocks) + mg_run_begin(run + 1, runs, blocks) - 1 - block;
 }
 
-/* Where n elements of a contiguous operand lie; what follows them is asked for. */
+/* The address of n elements of a contiguous operand. Prefetches what follows. */
 MG_INLINE const void *nditer_in_order(const nditer *it, const struct nditer_operand *op, int64_t at,
                                       int64_t n) {
     const char *from = op->data + at * op->itemsize;
@@ -264,8 +269,8 @@ MG_INLINE const void *nditer_in_order(const nditer *it, const struct nditer_oper
     return from;
 }
 
-/* Where n elements of another one lie in order: where they are, if they end with the last axis and are
- * neighbours there, or gathered. */
+/* The address of n elements of any other operand, in order. They are read where they lie, if `rows`
+ * and contiguous along the last axis, else gathered. */
 MG_INLINE const void *nditer_put_in_order(const nditer *it, const struct nditer_operand *op,
                                           const int64_t *index, char *stage, int64_t n, bool rows) {
     if (!rows || op->strides[it->ndim - 1] != 1) {
@@ -277,7 +282,7 @@ MG_INLINE const void *nditer_put_in_order(const nditer *it, const struct nditer_
     return from;
 }
 
-/* n elements of the results from `at` on, in the way that was chosen. */
+/* Computes n elements of the results from `at` on, with or without non-temporal stores. */
 MG_INLINE void nditer_chunk_of(const nditer *it, int64_t at, const void *const *in, int64_t n) {
     int64_t size = it->out_itemsize;
     if (it->streams) {
@@ -289,8 +294,9 @@ MG_INLINE void nditer_chunk_of(const nditer *it, int64_t at, const void *const *
     nditer_call(it, at, in, n);
 }
 
-/* Elements begin..end where every operand is contiguous or lies spread in `in`. Between two chunks there
- * is so little to do that a core comes to the loads of the next while it waits for those of this one. */
+/* Computes elements begin..end where every operand is contiguous, or constant and spread in `in`.
+ * Little happens between two chunks. A core therefore issues the loads of the next chunk while it
+ * waits for this one. */
 static MG_NOINLINE void nditer_whole_block(const nditer *it, const void **in, int64_t chunk,
                                            int64_t begin, int64_t end) {
     for (int64_t at = begin, n; at < end; at += n) {
@@ -303,8 +309,8 @@ static MG_NOINLINE void nditer_whole_block(const nditer *it, const void **in, in
     }
 }
 
-/* Elements begin..end where some operand has to be gathered, or lies in order along the last axis alone;
- * `in` and `stage` hold the constant ones. */
+/* Computes elements begin..end where some operand has to be gathered, or is contiguous along the
+ * last axis only. `in` and `stage` hold the constant operands. */
 static void nditer_strided_block(const nditer *it, const void **in, char (*stage)[NDITER_CHUNK * 8],
                                  int64_t chunk, int64_t begin, int64_t end) {
     int64_t index[MG_MAX_NDIM], rest = begin;
@@ -323,7 +329,7 @@ static void nditer_strided_block(const nditer *it, const void **in, char (*stage
             if (op->contiguous) in[i] = nditer_in_order(it, op, at, n);
             else if (!rows || op->strides[inner] != 0 || index[inner] == 0 || at == begin)
                 in[i] = nditer_put_in_order(it, op, index, stage[i], n, rows);
-            /* else a row repeats one element, which is there since its first chunk */
+            /* else one element repeats along the row: spread at the row's first chunk */
         }
         nditer_chunk_of(it, at, in, n);
         index[inner] += n;
@@ -355,7 +361,8 @@ static void nditer_block(void *context, int64_t block) {
     if (it->streams) v_stream_end();
 }
 
-/* The usual case, and for small arrays all there is: everything contiguous and of out's size. */
+/* True if every operand is contiguous and of out's size: the usual case, and the only one for small
+ * arrays. */
 static bool nditer_is_direct(const mg_array *out, int operands, mg_array *const *inputs) {
     for (int i = 0; i < operands; i++)
         if (inputs[i]->size != out->size || !mg_is_contiguous(inputs[i])) return false;
@@ -367,7 +374,7 @@ MG_NOINLINE bool mg_nditer_streams(int64_t written, int64_t held, bool few) {
     return written >= limit && held / 2 + (few && mg_get_num_threads() == 1) > limit;
 }
 
-/* Broadcasts and merges the axes of operands that do not all lie as the result does. */
+/* Broadcasts the operands and merges axes, if some operand does not have the result's layout. */
 static void nditer_lay_out(nditer *it, const mg_array *out, mg_array *const *inputs) {
     int64_t strides[NDITER_MAX_OPERANDS][MG_MAX_NDIM];
     for (int i = 0; i < it->operands; i++)

@@ -1,12 +1,14 @@
-/* cross_entropy.c: cross entropy, NLL and multi-class margin losses of lines of scores, and their gradients.
+/* cross_entropy.c: cross entropy, NLL and multi-class margin losses of lines of scores.
  *
- * A row of scores is read once, block by block: the sum of exponentials is rescaled when a block
- * has a larger maximum than those before (Milakov and Gimelshein, "Online normalizer calculation
- * for softmax", 2018). A strip of pixels of images, whose scores lie in columns, is in cache while
- * its maxima and sums are found. Both are kept of every line; the gradient then is one more pass.
+ * The gradients are here, too. A row of scores is read once, block by block. The sum of
+ * exponentials is rescaled when a block has a larger maximum than the blocks before (Milakov and
+ * Gimelshein, "Online normalizer calculation for softmax", 2018). For images, the scores of a pixel
+ * lie in a column. A strip of pixels stays in cache while its maxima and sums are computed. Maxima
+ * and sums are kept for every line, so that the gradient takes one more pass.
  *
- * Lines of logarithms of probabilities have neither, and are only picked from; so it is where scores are
- * to stay a margin below the right one. */
+ * Lines of logarithms of probabilities (NLL) need no maxima and sums: elements are only picked.
+ * Margin losses need none either.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -15,10 +17,10 @@
 typedef struct {
     int64_t rows, n, ignore, ignored, rows_per_block;
     int64_t inner; /* class i of row r lies at ((r / inner) n + i) inner + r % inner */
-    bool narrow, each; /* each: the upstream gradient has an element for each row */
+    bool narrow, each; /* each: the upstream gradient has one element for each row */
     int kind;
     double smoothing, margin;
-    double weights, total; /* the sum of all weights; what a mean divides by */
+    double weights, total; /* the sum of all weights; the divisor of a mean */
     const int64_t *target;
     const char *g, *x, *w;
     char *out, *stats; /* out: losses or dx; stats: maxima, then sums */
@@ -26,17 +28,17 @@ typedef struct {
 
 MG_INLINE bool entropy_is_margin(int kind) { return kind == MG_OF_MARGINS || kind == MG_OF_SQUARES; }
 
-/* Where row r begins. */
+/* The index of row r's first element. */
 MG_INLINE int64_t entropy_at(const entropy_job *job, int64_t r) {
     return r / job->inner * job->n * job->inner + r % job->inner;
 }
 
-/* Do several rows fit a strip? */
+/* True if several rows fit a strip. */
 MG_INLINE bool entropy_is_short(const entropy_job *job) {
     return job->inner == 1 && job->n > 0 && job->n <= REDUCE_STRIP / 2;
 }
 
-/* Is some target no class? Counts those that are ignored; where all count, none is. */
+/* True if some target is no class. Counts the ignored targets. If `all`, no target is ignored. */
 static MG_NOINLINE bool entropy_is_wrong(entropy_job *job, bool all) {
     bool wrong = false;
     int64_t ignored = 0, n = job->n, ignore = job->ignore;
@@ -70,7 +72,7 @@ static void entropy_block(void *context, int64_t block) {
     }
 }
 
-/* Contiguous arrays, taken for one call. */
+/* Contiguous operands, held during one call. */
 typedef struct {
     mg_array *x, *target, *w, *g;
 } entropy_held;
@@ -82,7 +84,7 @@ static void entropy_give(entropy_held *held) {
     mg_release(held->x);
 }
 
-/* All that a job needs but its result; 0 or an error code, with nothing held. */
+/* Sets up all of a job but its result. 0, or an error code with nothing held. */
 static int entropy_take(entropy_job *job, entropy_held *held, mg_array *x, mg_array *target,
                         mg_array *w, mg_array *g, mg_array *stats, int64_t ignore,
                         double smoothing, int reduction, int kind) {

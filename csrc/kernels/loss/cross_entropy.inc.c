@@ -1,7 +1,7 @@
-/* cross_entropy.inc.c: the lines of cross_entropy.c; a template, read once for each float width. */
+/* cross_entropy.inc.c: the loops of cross_entropy.c; a template for each float width. */
 #include "simd/real.h"
 
-/* The largest of n > 0 elements, of which NaN is none; -inf of nothing else. */
+/* The maximum of n > 0 elements, NaN left out. -inf if there is no other element. */
 static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
     enum { SIDE = 4 };
     vec most[SIDE];
@@ -20,8 +20,8 @@ static MG_NOINLINE real R(entropy_max)(const real *x, int64_t n) {
     return R(reduce_across)(REDUCE_MAX, R(reduce_join_vec)(REDUCE_MAX, most[0], most[2]));
 }
 
-/* dx = e^(x - m) factor of n elements that are at most m, and 0 for 0. Meanwhile those that come after
- * them are fetched. */
+/* dx = e^(x - m) factor for n elements that are at most m, and 0 where the power is 0. Prefetches
+ * the elements that follow. */
 static MG_NOINLINE void R(entropy_exp_by)(real *restrict dx, const real *restrict x, int64_t n,
                                           real m, real factor) {
 #if MG_HAS_WIDE
@@ -51,8 +51,8 @@ static MG_NOINLINE void R(entropy_exp_by)(real *restrict dx, const real *restric
 #endif
 }
 
-/* The sum of n <= REDUCE_ROWS terms, in the tree in which columns are added. Meanwhile elements that
- * lie `ahead` further on are fetched. */
+/* The sum of n <= REDUCE_ROWS terms, in the tree order of column sums. Prefetches the elements that
+ * lie `ahead` further on. */
 MG_INLINE real R(entropy_tree)(int kind, const real *x, int64_t n, real centre, int64_t ahead) {
     real part[REDUCE_ROWS / REDUCE_BLOCK] = {0};
     int64_t blocks = 0;
@@ -71,7 +71,7 @@ MG_INLINE real R(entropy_tree)(int kind, const real *x, int64_t n, real centre, 
 }
 
 #if MG_HAS_WIDE
-/* The same of the exponentials of REDUCE_ROWS elements, whose blocks are folded together. */
+/* The same for the exponentials of REDUCE_ROWS elements. Their blocks are folded together. */
 static MG_NOINLINE real R(entropy_exp_run)(const real *x, real m, int64_t ahead) {
     enum {
         WIDE = WIDE_VECTORS * LANES,
@@ -115,8 +115,9 @@ static MG_NOINLINE real R(entropy_deviation)(const real *x, int64_t n, real m) {
     return R(entropy_tree)(REDUCE_DEVIATION, x, n, m, 0);
 }
 
-/* The largest of a line is now `here`, not *most, and its sum of exponentials is scaled to that; the
- * centre of those to come. A block of -inf has no share, unless it has NaN. */
+/* Raises a line's maximum *most to `here`, if that is larger, and rescales its sum of
+ * exponentials. Returns the centre of the exponentials to come. A block of -inf adds nothing,
+ * unless it has NaN. */
 MG_INLINE real R(entropy_rise)(real here, real *most, double *sum) {
     if (here > *most) {
         if (*sum != 0) *sum *= v_exp_f64((double)*most - (double)here);
@@ -125,15 +126,15 @@ MG_INLINE real R(entropy_rise)(real here, real *most, double *sum) {
     return *most - *most == 0 ? *most : 0;
 }
 
-/* Gives both, or NaN for both. */
+/* Stores the maximum and the sum, or NaN for both. */
 MG_INLINE void R(entropy_found)(real most, double sum, real *m, real *s) {
     bool finite = most - most == 0 && sum == sum;
     *m = finite ? most : REAL_C(NAN);
     *s = finite ? (real)sum : REAL_C(NAN);
 }
 
-/* The largest element m, and the sum of exp(x - m); both NaN where one is NaN or the largest is
- * infinite. */
+/* The maximum m of n elements, and the sum s of exp(x - m). Both are NaN if an element is NaN or
+ * the maximum is infinite. */
 static void R(entropy_sum)(const real *x, int64_t n, real *m, real *s) {
     real most = REAL_C(-INFINITY);
     double sum = 0;
@@ -154,7 +155,8 @@ static MG_NOINLINE void R(entropy_repeat)(real *restrict to, const real *restric
         for (int64_t j = 0; j < n; j++) to[j] = v[r];
 }
 
-/* The results of entropy_sum, for rows of which several fit a strip: their exponentials together. */
+/* As entropy_sum, for rows of which several fit a strip. Their exponentials are computed
+ * together. */
 static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, real *m, real *s) {
     real centre[REDUCE_STRIP], e[REDUCE_STRIP];
     for (int64_t some; rows > 0; rows -= some, x += some * n, m += some, s += some) {
@@ -171,7 +173,8 @@ static MG_NOINLINE void R(entropy_sums)(const real *x, int64_t rows, int64_t n, 
     }
 }
 
-/* dx[r * n + j] = e^(x - m[r]) factor[r], and 0 for 0, of rows that fit a strip. */
+/* dx[r * n + j] = e^(x - m[r]) factor[r], 0 where power or factor is 0, for rows that fit a
+ * strip. */
 static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restrict x, int64_t rows,
                                            int64_t n, const real *m, const real *factor) {
     real many[REDUCE_STRIP];
@@ -182,7 +185,7 @@ static MG_NOINLINE void R(entropy_exps_by)(real *restrict dx, const real *restri
         dx[i] = (dx[i] == 0) | (many[i] == 0) ? 0 : dx[i] * many[i];
 }
 
-/* The results of entropy_sum, for at most REDUCE_STRIP neighbouring columns of n elements. */
+/* As entropy_sum, for at most REDUCE_STRIP neighbouring columns of n elements. */
 static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t width, real *m,
                                real *s) {
     const reduce_plan columns = {.columns = true, .stride = stride, .run_x = 1, .run_y = 1,
@@ -220,7 +223,7 @@ static void R(entropy_columns)(const real *x, int64_t stride, int64_t n, int64_t
     for (int64_t j = 0; j < width; j++) R(entropy_found)(m[j], sum[j], &m[j], &s[j]);
 }
 
-/* dx = e^(x - m) factor, 0 where one of them is, of a row of `width` columns. */
+/* dx = e^(x - m) factor for a row of `width` columns, 0 where the power or the factor is 0. */
 static MG_NOINLINE void R(entropy_row_by)(real *restrict dx, const real *restrict x,
                                           const real *restrict m, const real *restrict factor,
                                           int64_t width) {
@@ -233,7 +236,7 @@ static MG_NOINLINE void R(entropy_row_by)(real *restrict dx, const real *restric
     }
 }
 
-/* dx -= a b, or b; 0 where a or b is. */
+/* dx -= a b, or dx -= b without a. Nothing changes where a or b is 0. */
 static MG_NOINLINE void R(entropy_less)(real *restrict dx, const real *restrict a, real b, int64_t n) {
     for (int64_t i = 0; i < n && b != 0; i += LANES) {
         int64_t used = mg_min(n - i, LANES);
@@ -246,10 +249,10 @@ static MG_NOINLINE void R(entropy_less)(real *restrict dx, const real *restrict 
 /* w[t], or 1 */
 MG_INLINE real R(entropy_weight)(const real *w, int64_t t) { return w ? w[t] : 1; }
 
-/* a b, 0 where a is */
+/* a b, or 0 where a is 0 */
 MG_INLINE real R(entropy_product)(real a, real b) { return a == 0 ? 0 : a * b; }
 
-/* w (log_s - (x - m)) of n classes of a row that lie side by side, added up. */
+/* The sum of w (log_s - (x - m)) over n contiguous classes of a row. */
 static MG_NOINLINE double R(entropy_weighed)(const real *x, const real *w, int64_t n, real m,
                                              real log_s) {
     vec sum = v_set1(0);
@@ -262,12 +265,12 @@ static MG_NOINLINE double R(entropy_weighed)(const real *x, const real *w, int64
     return (double)R(reduce_across)(REDUCE_SUM, sum);
 }
 
-/* The same without weights, given the sum of x - m. */
+/* The same without weights, from the sum of x - m. */
 MG_INLINE real R(entropy_even)(int64_t n, real log_s, double deviation) {
     return (real)((double)n * (double)log_s - deviation);
 }
 
-/* The same of a whole row, whose elements lie `stride` apart: all layouts have the same bits. */
+/* The same for a whole row, whose elements lie `stride` apart. All layouts give the same bits. */
 static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const real *w, int64_t n,
                                         real m, real log_s) {
     double all = 0;
@@ -282,8 +285,8 @@ static MG_NOINLINE real R(entropy_rest)(const real *x, int64_t stride, const rea
     return w ? (real)all : R(entropy_even)(n, log_s, all);
 }
 
-/* What n elements x come above -base: the sum, of squares where they are asked for; or, given dx, that
- * of their partials times `scale`, which go there. */
+/* The sum over n elements x of how far each lies above -base, or if `square` of the squares. Given
+ * dx, writes the partials times `scale` there and returns their sum. */
 static MG_NOINLINE double R(entropy_excess)(real *dx, const real *x, int64_t n, real base, real scale,
                                             bool square) {
     double all = 0;
@@ -307,7 +310,7 @@ static MG_NOINLINE double R(entropy_excess)(real *dx, const real *x, int64_t n, 
     return all;
 }
 
-/* The same of a strip of columns. */
+/* As entropy_rest, for a strip of columns. */
 static void R(entropy_rests)(real *rest, const real *x, const real *w, int64_t stride, int64_t n,
                              int64_t width, const real *m, const real *log_s) {
     const reduce_plan columns = {.columns = true, .n = n, .stride = stride, .run_x = 1, .run_y = 1,
@@ -322,7 +325,7 @@ static void R(entropy_rests)(real *rest, const real *x, const real *w, int64_t s
         rest[j] = R(entropy_rest)(x + j, stride, w, n, m[j], log_s[j]);
 }
 
-/* The losses of `rows` rows, and m and s of each; where they are columns, of a strip. */
+/* Computes the losses of `rows` rows, with m and s of each, or of the columns of a strip. */
 static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n, stride = job->inner, step = stride > 1 ? 1 : n;
     const real *w = (const real *)job->w, *x = (const real *)job->x + entropy_at(job, first);
@@ -350,7 +353,7 @@ static void R(entropy_rows)(const entropy_job *job, int64_t first, int64_t rows)
     }
 }
 
-/* The picked logarithms of probabilities; or, given g, zeros but for its gradient. */
+/* Picks logarithms of probabilities. Given g, writes the gradient: zeros except at the targets. */
 static void R(entropy_logs)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n, stride = job->inner, step = stride > 1 ? 1 : n;
     int64_t at = entropy_at(job, first), lines = stride > 1 ? n : 1;
@@ -369,7 +372,7 @@ static void R(entropy_logs)(const entropy_job *job, int64_t first, int64_t rows)
     }
 }
 
-/* With p for softmax(x) and q for the target's share in each class, dx = scale (p sum(q) - q). */
+/* With p = softmax(x) and q the target's share in each class, dx = scale (p sum(q) - q). */
 static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n, stride = job->inner, at = entropy_at(job, first);
     const real *w = (const real *)job->w, *x = (const real *)job->x + at;
@@ -386,7 +389,7 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
         for (int64_t r = 0; r < some; r++) {
             int64_t t = job->target[first + r];
             bool counts = t != job->ignore;
-            scale[r] = !counts ? 0 : job->each ? g[first + r] : share; /* whose total is 1 */
+            scale[r] = !counts ? 0 : job->each ? g[first + r] : share; /* shares add up to 1 */
             real right = counts ? kept * R(entropy_weight)(w, t) : 0;
             by_p[r] = scale[r] * (right + spread * REAL_C(job->weights));
         }
@@ -419,8 +422,8 @@ static void R(entropy_rows_back)(const entropy_job *job, int64_t first, int64_t 
     }
 }
 
-/* For each row how far its scores, but for the right one, come above that less the margin; or, given g,
- * the gradient. */
+/* For each row, the margin loss over all scores but the target's: how far each lies above the
+ * target's score less the margin. Given g, the gradient. */
 static void R(entropy_margins)(const entropy_job *job, int64_t first, int64_t rows) {
     int64_t n = job->n;
     bool square = job->kind == MG_OF_SQUARES;
@@ -441,7 +444,7 @@ static void R(entropy_margins)(const entropy_job *job, int64_t first, int64_t ro
     }
 }
 
-/* The weights of all targets that count, added up. */
+/* The sum of the weights of all targets that count. */
 static double R(entropy_total)(const entropy_job *job) {
     double total = 0;
     for (int64_t r = 0; r < job->rows; r++)
@@ -450,7 +453,7 @@ static double R(entropy_total)(const entropy_job *job) {
     return total;
 }
 
-/* The weights of all classes, added up. */
+/* The sum of the weights of all classes. */
 static double R(entropy_weights)(const entropy_job *job) {
     double sum = job->w ? 0 : (double)job->n;
     for (int64_t i = 0; i < job->n && job->w; i++) sum += (double)((const real *)job->w)[i];

@@ -1,8 +1,10 @@
-/* channels.inc.c: batch and group normalisation; a template, read once for each float width.
+/* channels.inc.c: batch and group normalisation; a template for each float width.
  *
- * As norm.inc.c, for values in planes, (batch, channels, plane), with a weight and a
- * bias for each channel. A set of planes is normalised together: a channel's of all samples, or
- * neighbouring ones of one sample. Planes of one element are done as columns, side by side. */
+ * As norm.inc.c, for values in planes, (batch, channels, plane), with a weight and a bias for each
+ * channel. A set of planes is normalised together. Such a set is one channel's planes in all
+ * samples, or neighbouring planes of one sample. Planes of one element are processed as columns,
+ * side by side.
+ */
 #include "simd/real.h"
 
 /* ---- planes ---- */
@@ -20,7 +22,7 @@ static MG_NOINLINE norm_moments R(norm_planes_moments)(const real *x, int64_t co
     return of[0];
 }
 
-/* The statistics of sets that are runs of elements, up to four, one behind the other. */
+/* Stores the statistics of up to four consecutive sets, each contiguous. */
 static MG_NOINLINE void R(norm_runs_keep)(const norm_set *set, void *statistics, const void *input,
                                           int64_t runs, double eps) {
     real *stats = statistics;
@@ -30,12 +32,13 @@ static MG_NOINLINE void R(norm_runs_keep)(const norm_set *set, void *statistics,
     for (int64_t k = 0; k < runs; k++) R(norm_keep)(stats + k, set->sets, of[k], eps);
 }
 
-/* From a set to the next one, where results go past the caches: meanwhile that is asked for. */
+/* Distance from a set to the next one, which is prefetched while non-temporal stores write
+ * results. */
 MG_INLINE int64_t R(norm_next)(const norm_set *set) {
     return set->step == set->n ? set->count * set->n : set->n;
 }
 
-/* y = ((x - mean) * rstd + shift) * w + b; runs have their statistics. */
+/* y = ((x - mean) * rstd + shift) * w + b. If `run`, the statistics are stored already. */
 static void R(norm_set)(const norm_set *set, void *out, void *statistics, const void *input,
                         const void *weight, const void *bias, double eps) {
     real *y = out, *stats = statistics;
@@ -107,7 +110,7 @@ static void R(norm_set_back)(const norm_set *set, void *out, void *by_g, void *b
     }
 }
 
-/* dw and db: the sums over the samples of what each plane adds. */
+/* dw and db: sums over the samples of each plane's contribution. */
 static void R(norm_channel_sums)(void *by_weight, void *by_bias, const void *by_gh,
                                  const void *by_g, int64_t samples, int64_t channels) {
     real *dw = by_weight, *db = by_bias, one = 1;
@@ -121,7 +124,7 @@ static void R(norm_channel_sums)(void *by_weight, void *by_bias, const void *by_
 
 /* ---- columns ---- */
 
-/* The sums that `kind` says, over `rows` rows of up to NORM_FOUR vectors of columns. */
+/* The sums of `kind` over `rows` rows of up to NORM_FOUR vectors of columns. */
 MG_INLINE void R(norm_columns_sums)(int kind, real *a, real *b, const real *x, const real *g,
                                     const real *mean, int64_t rows, int64_t step, int64_t width) {
     vec sum_a[NORM_FOUR] = {0}, sum_b[NORM_FOUR] = {0}, m[NORM_FOUR];
@@ -143,8 +146,9 @@ MG_INLINE void R(norm_columns_sums)(int kind, real *a, real *b, const real *x, c
     }
 }
 
-/* The statistics of up to NORM_STRIP columns. Deviations are those from the mean of the rows
- * before, which are joined with the next ones; of the first rows, from their own. */
+/* Stores the statistics of up to NORM_STRIP columns. Each block of rows takes deviations from the
+ * mean of the blocks before, and is then joined with them. The first block takes deviations from
+ * the mean of its own rows. */
 static MG_NOINLINE void R(norm_columns_keep)(const norm_set *set, real *stats, const real *x,
                                              int64_t columns, double eps) {
     double mean[NORM_ROOM] = {0}, squares[NORM_ROOM] = {0};
@@ -159,7 +163,7 @@ static MG_NOINLINE void R(norm_columns_keep)(const norm_set *set, real *stats, c
         for (int64_t j = 0; j < columns; j += NORM_FOUR * LANES)
             R(norm_columns_sums)(NORM_SPREAD, a + j, b + j, x + j, x + j, from + j, rows, set->step,
                                  columns - j);
-        for (int j = 0; j < NORM_ROOM; j++) { /* norm_join, side by side */
+        for (int j = 0; j < NORM_ROOM; j++) { /* norm_join, vectorised over columns */
             norm_moments of = norm_corrected((double)from[j], (double)a[j], (double)b[j], count);
             double apart = of.mean - mean[j];
             mean[j] += apart * share;
@@ -172,7 +176,7 @@ static MG_NOINLINE void R(norm_columns_keep)(const norm_set *set, real *stats, c
                      (norm_moments){(double)set->count, mean[j], squares[j]}, eps);
 }
 
-/* y of up to NORM_STRIP columns, as of sets with one channel each. */
+/* y of up to NORM_STRIP columns, each a set with one channel. */
 static void R(norm_columns)(const norm_set *set, void *out, void *statistics, const void *input,
                             const void *weight, const void *bias, int64_t columns, double eps) {
     real *y = out, *stats = statistics, scale[NORM_STRIP], offset[NORM_STRIP];
@@ -190,14 +194,14 @@ static void R(norm_columns)(const norm_set *set, void *out, void *statistics, co
         }
 }
 
-/* dx = 0 in a column without upstream gradient. */
+/* Sets dx = 0 in a column whose upstream gradient is all 0. */
 static MG_NOINLINE void R(norm_drop_column)(const norm_set *set, real *dx, const real *g) {
     for (int64_t i = 0; i < set->count; i++)
         if (g[i * set->step] != 0) return;
     for (int64_t i = 0; i < set->count; i++) dx[i * set->step] = 0;
 }
 
-/* dx of up to NORM_STRIP columns, dw and db. */
+/* Computes dx of up to NORM_STRIP columns, and dw and db. */
 static void R(norm_columns_back)(const norm_set *set, void *out, void *by_weight, void *by_bias,
                                  const void *upstream, const void *input, const void *weight,
                                  const void *statistics, int64_t columns) {

@@ -1,10 +1,13 @@
 /* norm.c: normalisation of rows and of channels, with their gradients.
  *
- * Deviations are taken about the mean of a block's first few elements, and again, while the block is
- * in cache, about the block's mean where these two are far apart; blocks are joined pairwise, in
- * double (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983, on shifted
- * data, and equation 2.1). Which elements make a block, and in what order blocks are joined, follows
- * from the shape alone: the bits do not depend on the number of threads. */
+ * Deviations are taken from the mean of a block's first few elements. If the block's own mean is
+ * far from that, deviations from the own mean follow, while the block is in cache. Blocks are
+ * joined pairwise, in double (Chan, Golub and LeVeque, "Algorithms for computing the sample
+ * variance", 1983, on shifted data, and equation 2.1).
+ *
+ * The shape alone decides which elements make a block and in what order blocks are joined. The bits
+ * therefore do not depend on the number of threads.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "base/system.h"
 #include "memory/array.h"
@@ -15,23 +18,26 @@
 #include <math.h>
 #include <string.h>
 
-/* Statistics kept for each set of values that are normalised together: x is brought to
- * (x - mean) * rstd + shift, where shift makes up for the rounding of the mean. */
+/* Statistics kept for each set of values normalised together. x becomes (x - mean) * rstd + shift,
+ * where shift corrects the rounding of the mean. */
 enum norm_statistic { NORM_MEAN, NORM_SHIFT, NORM_RSTD, NORM_VAR, NORM_STATISTICS };
 
 /* Two sums, a and b, over elements x with weights w and upstream gradients g. */
 enum norm_kind {
     NORM_SUM,            /* a: x */
     NORM_SPREAD,         /* a: x - mean, b: (x - mean)^2 */
-    NORM_PARTIALS,         /* a: g, b: g (x - mean), 0 where g is */
+    NORM_PARTIALS,         /* a: g, b: g (x - mean), 0 where g is 0 */
     NORM_WEIGHTED_PARTIALS /* a: w g, b: w g (x - mean) */
 };
 
 enum {
-    NORM_FOUR = 4,                  /* segments that are summed side by side */
-    NORM_MASKS = MG_VECTOR_BYTES > 16, /* a load of the first n lanes costs what a load costs */
-    NORM_STREAMS = MG_VECTOR_BYTES == 64, /* where that pays vectors are long: no code for others */
-    NORM_ROOM = NORM_STRIP + NORM_FOUR * MG_VECTOR_BYTES / 4, /* with whole vectors behind them */
+    NORM_FOUR = 4,                  /* segments summed side by side */
+    /* a masked load of the first n lanes costs no more than a load */
+    NORM_MASKS = MG_VECTOR_BYTES > 16,
+    /* non-temporal stores pay on wide vectors only: no code on others */
+    NORM_STREAMS = MG_VECTOR_BYTES == 64,
+    /* a strip and whole vectors behind it */
+    NORM_ROOM = NORM_STRIP + NORM_FOUR * MG_VECTOR_BYTES / 4,
 };
 
 typedef struct {
@@ -44,17 +50,18 @@ MG_INLINE norm_moments norm_join(norm_moments a, norm_moments b) {
                           a.squares + b.squares + apart * apart * (a.count * share)};
 }
 
-/* From the sums of n values less a rounded mean, and of the squares of that. */
+/* Moments of n values, from the sums of deviations from a rounded mean and of their squares. */
 MG_INLINE norm_moments norm_corrected(double mean, double a, double b, double n) {
     double missing = a / n, squares = b - a * missing;
     return (norm_moments){n, mean + missing, squares < 0 ? 0 : squares};
 }
 
-/* Planes of n elements that are normalised together; `own`: by statistics of their own; `run`: they
- * follow each other, as do the sets, whose statistics are taken four at a time. */
+/* A set of planes of n elements that are normalised together. `own`: by statistics of their own.
+ * `run`: planes and sets follow each other without gaps, and statistics are computed for four sets
+ * at a time. */
 typedef struct {
-    int64_t count, step, n, w_step; /* how many, and how far apart, as are their weights */
-    int64_t sets;                   /* statistics lie this far apart */
+    int64_t count, step, n, w_step; /* number of planes, their distance, their weights' distance */
+    int64_t sets;                   /* the statistics of a set lie this far apart */
     bool own, run, streams;
 } norm_set;
 
@@ -67,9 +74,9 @@ typedef struct {
 #define MG_REAL 64
 #include "channels.inc.c"
 
-/* ---- what all of them do ---- */
+/* ---- shared by rows and channels ---- */
 
-/* Contiguous arrays of one float dtype in place of these; 0 or an error code, with nothing held. */
+/* Takes contiguous versions of arrays of one float dtype. 0, or an error code with nothing held. */
 static int norm_take(int count, mg_array **held, mg_array *const *given) {
     for (int i = 0; i < count; i++) {
         if (!mg_is_float(given[0]->dtype) || given[i]->dtype != given[0]->dtype)
@@ -88,8 +95,8 @@ static void norm_give(int count, mg_array **held) {
     while (count-- > 0) mg_release(held[count]);
 }
 
-/* Whether results of so many bytes, in rows of `width`, are written past the caches: with what they are
- * made of they then take three quarters of the third cache, or more. */
+/* True if results of `bytes` bytes, in rows of `width`, are written with non-temporal stores. That
+ * is so if results and operands together take three quarters of L3 or more. */
 static bool norm_streams(int64_t width, int64_t bytes) {
     return NORM_STREAMS && width % MG_VECTOR_BYTES == 0 && bytes / 3 >= mg_system_streams() / 4;
 }
@@ -100,7 +107,7 @@ static void norm_run(int64_t blocks, int64_t size, mg_block_fn fn, void *context
         for (int64_t block = 0; block < blocks; block++) fn(context, block);
 }
 
-/* Room for all statistics of `sets` sets of x? 0 or an error code. */
+/* Checks that `stats` has room for all statistics of `sets` sets of x. 0 or an error code. */
 static int norm_check_stats(const mg_array *stats, const mg_array *x, int64_t sets) {
     if (stats->dtype != x->dtype) return mg_fail_code(MG_EDTYPE, stats->dtype, x->dtype);
     if (stats->size == NORM_STATISTICS * sets && mg_is_contiguous(stats)) return MG_OK;
@@ -142,7 +149,7 @@ static void norm_rows_task(void *context, int64_t task) {
     if (job->streams) v_stream_end();
 }
 
-/* The job on x in rows of w's size; 0 or an error code. */
+/* Lays out the job for x in rows of w's size. 0 or an error code. */
 static int norm_rows_plan(norm_rows_job *job, const mg_array *x, const mg_array *w,
                           const mg_array *stats, int centred) {
     int64_t n = w->size;
@@ -178,7 +185,7 @@ mg_array *mg_norm_rows(mg_array *x, mg_array *w, mg_array *b, mg_array *stats, i
     return y;
 }
 
-/* Three results of the shapes of x, w and w; 0 or an error code, with none made. */
+/* Three results with the shapes of x, w and w. 0, or an error code with no array made. */
 static int norm_results(mg_array **out, const mg_array *x, const mg_array *w) {
     out[0] = mg_new(x->dtype, x->ndim, x->shape);
     out[1] = mg_new(x->dtype, w->ndim, w->shape);
@@ -217,15 +224,15 @@ mg_arrays *mg_norm_rows_vjp(mg_array *g, mg_array *x, mg_array *w, mg_array *sta
 
 typedef struct {
     norm_set set;
-    int64_t itemsize, samples, channels, groups; /* groups of a sample; 0: sets are channels */
-    int64_t per_task;                            /* sets, or columns */
+    int64_t itemsize, samples, channels, groups; /* groups of a sample; 0: a set is a channel */
+    int64_t per_task;                            /* number of sets, or of columns */
     bool narrow, columns;
     double eps;
-    char *out, *stats, *dw, *db; /* out: y or dx; dw and db: of each plane, or of columns */
+    char *out, *stats, *dw, *db; /* out: y or dx; dw and db: by plane, or by column */
     const char *g, *x, *w, *b;
 } norm_channels_job;
 
-/* The job without its data: which sets there are. */
+/* Lays out the sets of a job, without its data. 0 or an error code. */
 static int norm_channels_plan(norm_channels_job *job, const mg_array *x, const mg_array *w,
                               const mg_array *stats, int groups, bool own) {
     if (x->ndim < 2 || x->size == 0) return mg_fail_code(MG_ESHAPE, x->ndim, x->size);
@@ -241,7 +248,7 @@ static int norm_channels_plan(norm_channels_job *job, const mg_array *x, const m
                           .step = groups ? n : channels * n, .n = n, .w_step = groups ? 1 : 0,
                           .sets = groups ? samples * groups : channels, .own = own,
                           .streams = norm_streams(n * job->itemsize, x->size * job->itemsize)};
-    /* Four long sets leave the first cache before the results are made of them. */
+    /* Four long sets would leave L1 before their results are computed. */
     bool brief = job->set.count == 1 || job->set.count * n <= NORM_LONG;
     job->set.run = own && groups > 0 && brief;
     job->per_task = job->columns ? NORM_STRIP : mg_ceil_div(NORM_GRAIN, job->set.count * n);

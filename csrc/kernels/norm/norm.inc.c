@@ -1,13 +1,14 @@
-/* norm.inc.c: layer normalisation of rows; a template, read once for each float width.
+/* norm.inc.c: layer normalisation of rows and its gradients; a template for each float width.
  *
- * Values are brought to mean 0 and variance 1, then times a weight and plus a bias; and
- * back.
+ * Values are brought to mean 0 and variance 1, then multiplied by a weight and added to a bias.
  *
- * Sums are made over four segments of neighbouring elements at once, so that one does not wait for
- * its own additions; each in 64 bytes of lanes, folded by halves. */
+ * Sums run over four segments of neighbouring elements at once, so that no addition waits for the
+ * one before. Each segment has 64 bytes of lanes, folded by halves.
+ */
 #include "simd/real.h"
 
-/* Up to the first LANES of the `left` elements that there are; the others are 0. */
+/* Loads the first LANES of the `left` elements, or all if there are fewer. The remaining lanes are
+ * 0. */
 MG_INLINE vec R(norm_load)(const real *p, int64_t left) {
     return left >= LANES ? v_load(p) : v_load_n(p, (int)left);
 }
@@ -15,7 +16,7 @@ MG_INLINE void R(norm_store)(real *p, vec v, int64_t left) {
     if (left >= LANES) v_store(p, v);
     else v_store_n(p, v, (int)left);
 }
-/* A store, for rows of whole vectors past the caches, if they should not be there. */
+/* A store. If `streams`, a non-temporal one, for rows of whole vectors. */
 MG_INLINE void R(norm_put)(real *p, vec v, int64_t left, bool streams) {
     if (streams) v_stream(p, (vec_f32)v);
     else R(norm_store)(p, v, left);
@@ -56,20 +57,20 @@ MG_INLINE vec R(norm_swap_add)(vec v, int by) {
 MG_INLINE real R(norm_fold)(vec *v) {
     for (int half = R(NORM_VECTORS) / 2; half > 0; half /= 2)
         for (int p = 0; p < half; p++) v[p] += v[p + half];
-    vec sum = v[0]; /* written out: only a constant distance makes a shuffle */
+    vec sum = v[0]; /* unrolled by hand: a shuffle needs a constant distance */
     if (LANES > 8) sum = R(norm_swap_add)(sum, 8);
     if (LANES > 4) sum = R(norm_swap_add)(sum, 4);
     if (LANES > 2) sum = R(norm_swap_add)(sum, 2);
     return R(norm_swap_add)(sum, 1)[0];
 }
 
-/* The sums over `count` <= `most` segments of n <= NORM_BLOCK elements that lie `step` apart. */
+/* The sums of `kind` over `count` <= `most` segments of n <= NORM_BLOCK elements, `step` apart. */
 MG_INLINE void R(norm_sums_of)(int kind, int most, R(norm_pair) *sums, const real *x, const real *g,
                                const real *w, int64_t count, int64_t step, int64_t n,
                                const real *mean) {
     vec a[NORM_FOUR][R(NORM_VECTORS)] = {0}, b[NORM_FOUR][R(NORM_VECTORS)] = {0};
     vec m[NORM_FOUR];
-    int64_t at[NORM_FOUR]; /* those that are missing repeat the first */
+    int64_t at[NORM_FOUR]; /* missing segments repeat the first */
     for (int k = 0; k < most; k++) {
         at[k] = k < count ? k * step : 0;
         m[k] = v_set1(mean[k < count ? k : 0]);
@@ -100,8 +101,8 @@ MG_INLINE void R(norm_sums_of)(int kind, int most, R(norm_pair) *sums, const rea
     }
 }
 
-/* The same for a kind that is no constant, and for any n. An argument that a kind has no use for may be
- * anything readable of that size. */
+/* The same for a `kind` unknown to the compiler, and for any n. An argument that the kind does not
+ * use may be any readable memory of that size. */
 static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x, const real *g,
                                      const real *w, int64_t count, int64_t step, int64_t n,
                                      const real *mean) {
@@ -133,9 +134,10 @@ static MG_NOINLINE void R(norm_sums)(int kind, R(norm_pair) *sums, const real *x
 
 /* ---- statistics ---- */
 
-/* For up to four segments. Not centred, the mean counts as 0. Centred, deviations are from the mean of
- * few, and what that adds to their squares is taken off, unless it is more than half of them or they
- * are too large for a real. */
+/* Moments of up to four segments. If not centred, the mean counts as 0. If centred, deviations are
+ * taken from the mean of the first few elements, and the squares are corrected for that. Deviations
+ * are taken again from the segment's mean, if the correction is more than half of the squares or
+ * the squares overflow. */
 static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int64_t count,
                                            int64_t step, int64_t n, bool centred) {
     if (n > NORM_BLOCK) {
@@ -157,7 +159,8 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
         }
         mean[k] = R(norm_fold)(v) / (real)few;
     }
-    bool takes[NORM_FOUR] = {true, true, true, true}; /* so that none depends on those beside it */
+    /* each segment decides alone, independent of its neighbours */
+    bool takes[NORM_FOUR] = {true, true, true, true};
     for (bool first = centred, far = true; far; first = false) {
         R(norm_sums)(NORM_SPREAD, sums, x, x, x, count, step, n, mean);
         far = false;
@@ -171,7 +174,7 @@ static MG_NOINLINE void R(norm_moments_of)(norm_moments *of, const real *x, int6
     }
 }
 
-/* The statistics of one set of values, one every `sets` elements. */
+/* Stores the statistics of one set of values. The four statistics lie `sets` elements apart. */
 static MG_NOINLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of, double eps) {
     double var = of.squares / of.count, rstd = 1 / sqrt(var + eps);
     real mean = (real)of.mean;
@@ -181,7 +184,8 @@ static MG_NOINLINE void R(norm_keep)(real *stats, int64_t sets, norm_moments of,
     stats[NORM_VAR * sets] = (real)var;
 }
 
-/* Whether a variance is so large, or with eps so small, that squares may have left the range. */
+/* True if a variance is so large, or for this eps so small, that squares may have left the
+ * range. */
 static bool R(norm_lost)(const void *statistics, int64_t sets, double eps) {
     const real most = REAL_C(sizeof(real) == 4 ? 0x1p100 : 0x1p960), *var = statistics;
     const real least = eps > 1 / (double)most ? -1 : 1 / most;
@@ -191,7 +195,7 @@ static bool R(norm_lost)(const void *statistics, int64_t sets, double eps) {
     return lost != 0;
 }
 
-/* Those of sets whose mean and variance are given. */
+/* Stores statistics from given means and variances. */
 static void R(norm_given)(void *statistics, const void *means, const void *variances, int64_t sets,
                           double eps) {
     real *stats = statistics;
@@ -217,7 +221,7 @@ static void R(norm_track)(void *running, int64_t step, const void *statistics, i
     }
 }
 
-/* Whether values have finite statistics and some spread. */
+/* True if a set has finite statistics and a variance above 0. */
 MG_INLINE bool R(norm_regular)(const real *stats, int64_t sets) {
     real mean = stats[NORM_MEAN * sets], rstd = stats[NORM_RSTD * sets];
     return mean - mean == 0 && rstd - rstd == 0 && rstd > 0;
@@ -229,19 +233,20 @@ static MG_NOINLINE bool R(norm_all_zero)(const real *g, int64_t n) {
     return true;
 }
 
-/* Terms that the gradients of a set have in common. With h for x normalised and v for w g,
- *     dx = rstd (v - mean(v) - h mean(v h)) = rstd (v - base - (x - mean) partial) */
+/* Terms that the gradients of a set share. With h = normalised x and v = w g,
+ *      dx = rstd (v - mean(v) - h mean(v h)) = rstd (v - base - (x - mean) partial) */
 typedef struct {
     real mean, shift, rstd, base, partial;
 } R(norm_back);
 
-/* The sum of v h, from those of v and v (x - mean); of nothing it is 0, whatever h is. */
+/* The sum of v h, from the sums of v and v (x - mean). If both are 0 the result is 0, whatever h
+ * is. */
 MG_INLINE real R(norm_sum_vh)(const real *stats, int64_t sets, R(norm_pair) v) {
     if (v.a == 0 && v.b == 0) return 0;
     return fma_real(stats[NORM_RSTD * sets], v.b, stats[NORM_SHIFT * sets] * v.a);
 }
 
-/* From the sums of v and of v h over n elements. */
+/* The shared terms, from the sums of v and of v h over n elements. */
 MG_INLINE R(norm_back) R(norm_back_of)(const real *stats, int64_t sets, real v, real vh, int64_t n,
                                        bool centred) {
     real shift = stats[NORM_SHIFT * sets], rstd = stats[NORM_RSTD * sets], along = vh / (real)n;
@@ -256,8 +261,9 @@ MG_INLINE vec R(norm_dx)(R(norm_back) of, vec v, vec x) {
 
 /* ---- rows, with weight and bias for each column ---- */
 
-/* From where four rows of all `sets` are written to what is asked for meanwhile: the next four, or
- * a little further along rows that are too long for that; nothing (0) where all is in cache. */
+/* Distance from the four rows being written to the elements to prefetch. These are the next four
+ * rows, or a little further along rows that are too long for that. 0 if all `sets` rows are in
+ * cache. */
 MG_INLINE int64_t R(norm_ahead)(int64_t sets, int64_t n) {
     if (sets * n * (int64_t)sizeof(real) < NORM_NEAR) return 0;
     return n <= NORM_LONG ? NORM_FOUR * n : NORM_BLOCK;
@@ -292,7 +298,7 @@ static void R(norm_rows)(void *out, void *statistics, const void *input, const v
     }
 }
 
-/* dx of a row, past the caches; meanwhile the row after the next is asked for. */
+/* Computes dx of a row with non-temporal stores, and prefetches the row after the next. */
 static MG_NOINLINE void R(norm_row_non_temporal)(R(norm_back) of, real *dx, const real *g, const real *x,
                                          const real *w, int64_t n, int64_t ahead) {
     for (int64_t i = 0; i < n; i += LANES) {
@@ -302,7 +308,8 @@ static MG_NOINLINE void R(norm_row_non_temporal)(R(norm_back) of, real *dx, cons
     }
 }
 
-/* dx of `count` rows, a constant, unless that is NULL, and what they add to dw and db. */
+/* Computes dx of `count` rows, unless dx is NULL, and adds to dw and db. `count` is a compile-time
+ * constant. */
 MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, real *dw, real *db,
                                 const real *g, const real *x, const real *w, int64_t n,
                                 int64_t ahead) {
@@ -333,8 +340,8 @@ MG_INLINE void R(norm_rows_add)(int count, const R(norm_back) *of, real *dx, rea
     }
 }
 
-/* dx, and the sums of g h and of g over the rows. Non-temporal stores go row by row, so that
- * all streams are read and written from end to end. */
+/* Computes dx, and the sums of g h and of g over the rows. With non-temporal stores rows are
+ * processed one by one, so that every stream is sequential. */
 static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const void *upstream,
                               const void *input, const void *weight, const void *statistics,
                               int64_t rows, int64_t sets, int64_t n, bool centred, bool streams) {
@@ -369,7 +376,7 @@ static void R(norm_rows_back)(void *out, void *by_weight, void *by_bias, const v
     }
 }
 
-/* parts[0] += parts[1] += ..., pairwise; each has n elements. */
+/* parts[0] += parts[1] += ..., pairwise. Each part has n elements. */
 static void R(norm_join_parts)(void *parts, int64_t count, int64_t n) {
     real *p = parts;
     for (int64_t step = 1; step < count; step *= 2)

@@ -1,5 +1,8 @@
-/* optim.c: optimiser steps: SGD, Adam and RMSprop. One pass over parameters, gradients and state, in blocks
- * shared by the threads, and all parameters of a group in one loop. */
+/* optim.c: optimiser steps: SGD, Adam and RMSprop.
+ *
+ * A step is one pass over parameters, gradients and state, in blocks shared by the threads. All
+ * parameters of a group go through one parallel loop.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
@@ -31,10 +34,10 @@ enum optim_method { OPTIM_SGD, OPTIM_ADAM, OPTIM_RMSPROP };
 
 enum { OPTIM_MAX_STATE = 3, OPTIM_PARTS = OPTIM_MAX_STATE + 2, OPTIM_BLOCK = NDITER_BLOCK };
 
-/* A parameter: where its first block stands among those of all. */
+/* One parameter. `first` is the index of its first block among the blocks of all parameters. */
 typedef struct {
     char *parts[OPTIM_PARTS]; /* the parameter, its state or NULL, the gradient */
-    mg_array *gradient;       /* the contiguous one */
+    mg_array *gradient;       /* contiguous */
     int dtype;
     int64_t size, first;
 } optim_item;
@@ -47,7 +50,8 @@ typedef struct {
 
 static void optim_block(void *context, int64_t block) {
     const optim_job *job = context;
-    int low = 0, high = job->count - 1; /* the last item whose first block is not beyond this one */
+    /* binary search: the last item that begins at or before `block` */
+    int low = 0, high = job->count - 1;
     while (low < high) {
         int middle = (low + high + 1) / 2;
         if (job->items[middle].first <= block) low = middle;
@@ -56,7 +60,7 @@ static void optim_block(void *context, int64_t block) {
     const optim_item *t = &job->items[low];
     int64_t begin = (block - t->first) * OPTIM_BLOCK, size = mg_itemsize(t->dtype);
     int64_t n = mg_min(OPTIM_BLOCK, t->size - begin), rest = n % nditer_unit((size_t)size);
-    void *parts[OPTIM_PARTS], *padded[OPTIM_PARTS]; /* what is left over is padded to a unit */
+    void *parts[OPTIM_PARTS], *padded[OPTIM_PARTS]; /* the rest is padded to a whole unit */
     _Alignas(64) char stage[OPTIM_PARTS][NDITER_UNIT_MAX * 8];
     for (int i = 0; i < OPTIM_PARTS; i++) {
         parts[i] = t->parts[i] ? t->parts[i] + begin * size : NULL;
@@ -74,8 +78,8 @@ static void optim_block(void *context, int64_t block) {
         if (parts[i]) memcpy((char *)parts[i] + (n - rest) * size, stage[i], (size_t)(rest * size));
 }
 
-/* Whether a parameter, its state and its gradient fit together: p and the state must be contiguous
- * and each own its memory. */
+/* Checks that a parameter, its state and its gradient fit together. p and the state must be
+ * contiguous, and each own its memory. 0 or an error code. */
 static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
     if (!mg_is_float(p->dtype)) return mg_fail_code(MG_EDTYPE, p->dtype, 0);
     mg_array *all[1 + OPTIM_MAX_STATE] = {p, state[0], state[1], state[2]};
@@ -95,7 +99,8 @@ static int optim_check(mg_array *p, mg_array *g, mg_array *const *state) {
     return MG_OK;
 }
 
-/* Whether no two parameters of a call share elements: those that do are moved one by one. */
+/* True if no two parameters of a call share elements. Parameters that share elements are updated
+ * one by one. */
 static bool optim_apart(const optim_item *items, mg_array *const *p, int count) {
     for (int i = 1; i < count; i++) {
         const mg_buffer *own = p[i]->buffer;
@@ -109,8 +114,9 @@ static bool optim_apart(const optim_item *items, mg_array *const *p, int count) 
     return true;
 }
 
-/* All checks come before the first write. state[i] holds one array for each parameter, or is NULL.
- * One parameter with a contiguous gradient of its own memory takes no block. */
+/* Runs a step. All checks come before the first write. state[i] is NULL, or has one array for
+ * each parameter. A single parameter, with a contiguous gradient in separate memory, allocates
+ * nothing. */
 static int optim_run(int method, const void *options, int count, mg_array **p, mg_array **g,
                      mg_array **const *state) {
     size_t capacity = 0;

@@ -1,5 +1,5 @@
-/* optim.inc.c: optimiser steps over n elements of one parameter, whole vectors; everything is updated
- * in place. */
+/* optim.inc.c: optimiser steps over n elements of one parameter, in place; a template for each
+ * float width. */
 #include "simd/real.h"
 
 /* Sutskever et al. 2013, in the form PyTorch documents. `buffer` is NULL without momentum. */
@@ -26,8 +26,8 @@ MG_INLINE real R(optim_root)(real x) {
     return (real)(sizeof(real) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x));
 }
 
-/* Kingma & Ba 2015, algorithm 1; Loshchilov & Hutter 2019 when the decay is decoupled; Reddi et al.
- * 2018 (AMSGrad) when v_max is not NULL. */
+/* Kingma & Ba 2015, algorithm 1. With `decoupled` weight decay Loshchilov & Hutter 2019. If v_max
+ * is not NULL, Reddi et al. 2018 (AMSGrad). */
 static void R(optim_adam)(real *restrict p, real *restrict m, real *restrict v, real *restrict v_max,
                           const real *restrict g, int64_t n, const optim_adam_options *o) {
     const real beta1 = (real)o->beta1, beta2 = (real)o->beta2, eps = (real)o->eps;
@@ -50,8 +50,8 @@ static void R(optim_adam)(real *restrict p, real *restrict m, real *restrict v, 
     }
 }
 
-/* Tieleman & Hinton 2012, in the form PyTorch documents; `mean` is NULL unless the second moment is
- * taken about it (Graves 2013), `buffer` without momentum. */
+/* Tieleman & Hinton 2012, in the form PyTorch documents. `mean` is NULL unless the second moment is
+ * centred (Graves 2013). `buffer` is NULL without momentum. */
 static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *restrict buffer,
                              real *restrict mean, const real *restrict g, int64_t n,
                              const optim_rmsprop_options *o) {
@@ -77,7 +77,7 @@ static void R(optim_rmsprop)(real *restrict p, real *restrict square, real *rest
     }
 }
 
-/* parts: p, the state, g */
+/* parts: p, the state arrays, g */
 static void R(optim_step)(int method, void *const *parts, int64_t n, const void *options) {
     real *p = parts[0], *s0 = parts[1], *s1 = parts[2], *s2 = parts[3];
     const real *g = parts[4];

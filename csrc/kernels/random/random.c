@@ -1,32 +1,33 @@
-/* random.c: uniform numbers from the counter-based generator Philox 4x64, in the order of NumPy's Philox.
+/* random.c: uniform numbers of the counter-based generator Philox 4x64, in NumPy's order.
  *
- * The generator has ten rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
- * 3", SC 2011). Four words come of each value of the counter, independently of all others: threads share a draw
- * by ranges of the counter. */
+ * The generator has ten rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+ * 1, 2, 3", SC 2011). Each value of the counter gives four words, independently of all other
+ * values. Threads therefore share a draw by ranges of the counter.
+ */
 #include "threads/pool.h"
 #include "kernels/iterate/nditer.h"
 #include "simd/transpose.h"
 
 #include <string.h>
 
-/* Counters that a thread takes at a time, and words that are made before they are converted. */
+/* The number of rounds of Philox. */
 enum { RANDOM_ROUNDS = 10 };
 
-/* The multipliers, and the numbers added to the keys in every round. */
+/* The multipliers, and the numbers added to the keys after every round. */
 #define RANDOM_M0 0xD2E7470EE14C6C93u
 #define RANDOM_M1 0xCA5A826395121157u
 #define RANDOM_W0 0x9E3779B97F4A7C15u
 #define RANDOM_W1 0xBB67AE8584CAA73Bu
 
-/* As NumPy keeps it: words of the current counter from `position` on are still to be given out, and
- * then, to who asks for 32 bits, the upper half of the last one. */
+/* The state as NumPy keeps it. The words of the current counter from `position` on are not yet
+ * used. If has_half, the next 32-bit number is `half`, the upper half of the last word. */
 typedef struct {
     uint64_t counter[4], key[2], words[4], position, has_half, half;
 } random_state;
 
 __extension__ typedef unsigned __int128 random_product;
 
-/* The four words of a counter `ahead` of this one. */
+/* The four words of the counter `ahead` beyond the current one. */
 MG_INLINE void random_words(uint64_t *words, const random_state *s, uint64_t ahead) {
     uint64_t c[4], k0 = s->key[0], k1 = s->key[1];
     for (int i = 0; i < 4; i++) ahead = __builtin_add_overflow(s->counter[i], ahead, &c[i]);
@@ -44,17 +45,18 @@ MG_INLINE void random_words(uint64_t *words, const random_state *s, uint64_t ahe
 }
 
 #if MG_VECTOR_BYTES == 64
-/* As many vectors are made at once as have counters for all lanes: a round waits for the one before,
- * and they do not wait for each other. */
+/* Counters are computed in several vectors at once. A round waits for the round before, while the
+ * vectors do not wait for each other. */
 enum { RANDOM_LANES = 8, RANDOM_SIDE = 4, RANDOM_MANY = RANDOM_LANES * RANDOM_SIDE };
 typedef uint64_t random_vec __attribute__((vector_size(64)));
 
-/* The products of lower halves. */
+/* The products of the lower halves of each lane. */
 MG_INLINE random_vec random_halves(random_vec a, random_vec b) {
     return (random_vec)_mm512_mul_epu32((__m512i)a, (__m512i)b);
 }
 
-/* The upper and the lower half of m * v, by four products of halves; no sum is too large. */
+/* The upper and the lower half of m * v, from four products of halves. No intermediate sum
+ * overflows. */
 MG_INLINE void random_times(uint64_t m, random_vec v, random_vec *high, random_vec *low) {
     random_vec none = {0}, lower = none + 0xFFFFFFFFu, above = v >> 32;
     random_vec m_low = none + m, m_high = none + (m >> 32);
@@ -66,12 +68,13 @@ MG_INLINE void random_times(uint64_t m, random_vec v, random_vec *high, random_v
                                                  _MM_PERM_CCAA);
 }
 
-/* The words of RANDOM_MANY counters from `ahead` on. */
+/* The words of RANDOM_MANY counters, from `ahead` on. */
 static MG_NOINLINE void random_many(uint64_t *words, const random_state *s, uint64_t ahead) {
     random_vec c[RANDOM_SIDE][4], none = {0}, lane = {0, 1, 2, 3, 4, 5, 6, 7};
     uint64_t k0 = s->key[0], k1 = s->key[1], first;
     if (__builtin_add_overflow(s->counter[0], ahead, &first) || first + RANDOM_MANY < first) {
-        for (uint64_t i = 0; i < RANDOM_MANY; i++) /* their higher words are not the state's */
+        /* the carry changes the counter's higher words */
+        for (uint64_t i = 0; i < RANDOM_MANY; i++)
             random_words(words + 4 * i, s, ahead + i);
         return;
     }
@@ -94,7 +97,7 @@ static MG_NOINLINE void random_many(uint64_t *words, const random_state *s, uint
         k0 += RANDOM_W0;
         k1 += RANDOM_W1;
     }
-    for (int k = 0; k < RANDOM_SIDE; k++) { /* from words by counters to counters by words */
+    for (int k = 0; k < RANDOM_SIDE; k++) { /* transpose: each counter's four words side by side */
         random_vec transposed[4];
         MG_UNROLL
         for (int i = 0; i < 2; i++) {
@@ -111,7 +114,7 @@ static MG_NOINLINE void random_many(uint64_t *words, const random_state *s, uint
 }
 
 #else
-enum { RANDOM_MANY = 1 }; /* with narrower vectors this is no faster than words one by one */
+enum { RANDOM_MANY = 1 }; /* with narrower vectors, no faster than counter by counter */
 MG_INLINE void random_many(uint64_t *words, const random_state *s, uint64_t ahead) {
     random_words(words, s, ahead);
 }
@@ -142,19 +145,19 @@ static uint32_t random_next_half(random_state *s) {
     return (uint32_t)word;
 }
 
-/* ---- what is made of words ---- */
+/* ---- numbers made from words ---- */
 
 enum random_kind { RANDOM_FLOAT32, RANDOM_FLOAT64, RANDOM_KEEP };
 
 typedef struct {
     int kind;
     char *out;
-    uint32_t least; /* of 24 bits, RANDOM_KEEP is whether they are no less than this */
+    uint32_t least; /* RANDOM_KEEP: true if 24 random bits are at least this */
     int64_t counters;
     const random_state *state;
 } random_job;
 
-/* n numbers from 32 bits each, or, in double, from 64. */
+/* Converts n numbers: from 32 bits each, or in double from 64. */
 static void random_convert(const random_job *job, int64_t at, const void *bits, int64_t n) {
     const uint32_t *halves = bits;
     const uint64_t *words = bits;
@@ -177,7 +180,7 @@ static void random_block(void *context, int64_t block) {
     for (int64_t i = block * RANDOM_BLOCK; i < end; i += RANDOM_WORDS / 4) {
         uint64_t words[RANDOM_WORDS];
         int64_t n = mg_min(RANDOM_WORDS / 4, end - i);
-        for (int64_t j = 0; j < n; j += RANDOM_MANY) /* and some more, to whole vectors */
+        for (int64_t j = 0; j < n; j += RANDOM_MANY) /* rounded up to whole vectors */
             random_many(words + 4 * j, job->state, (uint64_t)(i + j) + 1);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         for (int64_t j = 0; each == 8 && j < 4 * n; j++) words[j] = words[j] << 32 | words[j] >> 32;
@@ -186,7 +189,7 @@ static void random_block(void *context, int64_t block) {
     }
 }
 
-/* Fills n numbers of a kind, one by one up to the next counter, then by whole counters. */
+/* Fills n numbers of a kind: one by one up to the next counter, then by whole counters. */
 static void random_fill(random_job job, int64_t n, random_state *s) {
     int64_t each = job.kind == RANDOM_FLOAT64 ? 4 : 8, size = job.kind == RANDOM_KEEP ? 1 : 32 / each;
     int64_t done = 0;
@@ -210,7 +213,7 @@ static void random_fill(random_job job, int64_t n, random_state *s) {
     }
 }
 
-/* A generator as NumPy gives it to C, in random/bitgen.h. */
+/* A generator as NumPy hands it to C, in random/bitgen.h. */
 typedef struct {
     void *state;
     uint64_t (*next_word)(void *state);
@@ -219,7 +222,7 @@ typedef struct {
     uint64_t (*next_raw)(void *state);
 } random_source;
 
-/* Asks for one number after the other. */
+/* Draws n numbers one by one from a generator of NumPy. */
 static void random_ask(const random_job *job, int64_t n, const random_source *source) {
     for (int64_t i = 0; i < n; i++) {
         uint64_t word = job->kind == RANDOM_FLOAT64 ? source->next_word(source->state) : 0;
@@ -260,7 +263,7 @@ mg_array *mg_dropout_mask(float p, int ndim, const int64_t *shape, uint64_t *sta
 
 /* ---- dropout ---- */
 
-/* y = x * factor where it is kept, else 0, whatever x is. */
+/* y = x * factor where `keep` is true, else 0, whatever x is. */
 static void random_drop_f32(void *out, const void *const *in, int64_t n) {
     float *restrict y = out;
     const float *restrict x = in[0], factor = *(const float *)in[2];

@@ -1,12 +1,16 @@
-/* recurrent.c: recurrent layers (RNN, GRU, LSTM) over all steps, from inputs that are projected already.
+/* recurrent.c: recurrent layers (RNN, GRU, LSTM) over all steps, from inputs already projected.
  *
- * h = tanh or relu of x + h W^T (Elman, "Finding structure in time", 1990); gated recurrent units (Cho et
- * al., "Learning phrase representations using RNN encoder-decoder", 2014), with the reset gate behind the
- * product; long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gates of Gers,
- * Schmidhuber and Cummins 2000), whose h may be projected (Sak, Senior and Beaufays 2014).
+ * The layers are:
+ * - RNN: h = tanh or relu of x + h W^T (Elman, "Finding structure in time", 1990).
+ * - GRU: gated recurrent units (Cho et al., "Learning phrase representations using RNN
+ * encoder-decoder", 2014), with the reset gate applied after the product.
+ * - LSTM: long short-term memory (Hochreiter and Schmidhuber 1997), with the forget gates of Gers,
+ * Schmidhuber and Cummins 2000. h may be projected (Sak, Senior and Beaufays 2014).
  *
- * A block of sequences is carried through all steps by one thread. The blocks depend on shapes alone,
- * and a number's sum on neither. Backward reads nothing of the result, which may be overwritten. */
+ * One thread carries a block of sequences through all steps. Blocks depend on shapes alone. The
+ * order of a sum depends neither on blocks nor on threads. The backward pass reads nothing from the
+ * result, which may be overwritten.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "base/gil.h"
 #include "memory/array.h"
@@ -17,23 +21,24 @@
 
 #include <string.h>
 
-/* Gates that are kept of a step: i, f, g and o of LSTM; r, z, h W_n^T + b_n and n of GRU. */
+/* The values kept of a step: i, f, g and o of LSTM; r, z, h W_n^T + b_n and n of GRU. */
 enum { RECURRENT_KEPT = 4 };
 
-/* All arrays are contiguous, rows of steps * batch. `y` and `g` are h of all steps, and after it LSTM's
- * c of the last `cells` steps; `state` is h and then c. */
+/* All arrays are contiguous, with steps * batch rows. `y` and `g` hold h of all steps, then LSTM's
+ * c of the last `cells` steps. `state` holds h, then c. */
 typedef struct {
     int dtype, kind;
-    int64_t steps, batch, gates, size, out, cells; /* out: of h, which is `size` if not projected */
+    /* out: width of h, equal to `size` without projection */
+    int64_t steps, batch, gates, size, out, cells;
     const char *projected, *g;
-    const char *weight, *projection; /* packed: the transposes for forward, as they are for backward */
+    const char *weight, *projection; /* packed: transposed for forward, as is for backward */
     const char *bias;                /* of h W^T, for GRU */
     char *y;
-    char *h, *c;  /* with those before the first step, in front */
+    char *h, *c;  /* including the state before the first step, in front */
     char *kept;   /* RECURRENT_KEPT gates */
     char *inside; /* h before its projection */
-    char *dprojected, *dsums, *dstate; /* dsums: of h W^T */
-    char *dh, *dinside;                /* for a projection: dh of all steps, dinside of one */
+    char *dprojected, *dsums, *dstate; /* dsums: gradient of h W^T */
+    char *dh, *dinside;                /* with projection: dh of all steps, dinside of one step */
 } recurrent_plan;
 
 #define MG_REAL 32
@@ -52,13 +57,13 @@ static void recurrent_block(void *context, int64_t block) {
 static void recurrent_run(recurrent_plan *t) {
     double work = (double)(t->steps * t->batch) * (double)(t->gates * t->size * t->out);
     bool worth = work >= MG_GEMM_THREAD_WORK;
-    if (worth) mg_gil_give_up(); /* of one block too: its steps are many */
+    if (worth) mg_gil_give_up(); /* also for one block: its steps are many */
     mg_parallel_if(worth, mg_ceil_div(t->batch, RECURRENT_ROWS), recurrent_block, t);
 }
 
-/* The sizes, for projected (T, B, gates * H), weight (gates * H, P), a state of B * P elements, and B * H
- * more for LSTM, and `extra`, which is GRU's bias (gates * H), LSTM's projection (P, H) or NULL; all of one
- * float dtype. 0 or an error code. */
+/* Lays out the sizes. `projected` is (T, B, gates * H) and `weight` (gates * H, P). `state` has B *
+ * P elements, and B * H more for LSTM. `extra` is GRU's bias (gates * H), LSTM's projection (P, H),
+ * or NULL. All have one float dtype. 0 or an error code. */
 static int recurrent_lay_out(recurrent_plan *t, int kind, const mg_array *projected,
                              const mg_array *state, const mg_array *weight, const mg_array *extra,
                              int64_t cells) {
@@ -95,12 +100,13 @@ static int recurrent_lay_out(recurrent_plan *t, int kind, const mg_array *projec
     return MG_OK;
 }
 
-/* The elements of the result. */
+/* The number of elements of the result. */
 static int64_t recurrent_count(const recurrent_plan *t) {
     return t->batch * (t->steps * t->out + t->cells * t->size);
 }
 
-/* The elements that backward needs, of which the plan then knows where they lie from `at` on. */
+/* The number of elements kept for the backward pass. If `at` is not NULL, places them in the plan
+ * from `at` on. */
 static int64_t recurrent_keep(recurrent_plan *t, char *at, bool projects) {
     int64_t rows = t->steps * t->batch, item = mg_itemsize(t->dtype), total = 0;
     bool lstm = t->kind == MG_LSTM, gated = lstm || t->kind == MG_GRU;
@@ -120,7 +126,7 @@ static int64_t recurrent_keep(recurrent_plan *t, char *at, bool projects) {
     return total;
 }
 
-/* A matrix, or its transpose, as recurrent_product reads it. */
+/* Packs a matrix, or its transpose, for recurrent_product. */
 static mg_array *recurrent_packed(mg_array *w, bool transposed) {
     mg_array *from = mg_contiguous(w), *to = from ? mg_new(w->dtype, 1, &w->size) : NULL;
     if (to) {
@@ -135,8 +141,8 @@ static mg_array *recurrent_packed(mg_array *w, bool transposed) {
     return to;
 }
 
-/* The weights as the steps read them: `in` has the weight, and what is made of `extra` if that is not
- * NULL. The caller releases both, also after a failure. */
+/* Packs the weights for the steps. `in` receives the weight, and the array made from `extra` if
+ * that is not NULL. The caller releases both, even after a failure. */
 static bool recurrent_weights(recurrent_plan *t, mg_array *weight, mg_array *extra, bool transposed,
                               mg_array **in) {
     bool gru = t->kind == MG_GRU;
@@ -173,7 +179,7 @@ mg_arrays *mg_recurrent(int kind, mg_array *projected, mg_array *state, mg_array
     return ready ? mg_arrays_of(2, out) : NULL;
 }
 
-/* A header for rows of all steps that lie somewhere in the memory of an array. */
+/* A header of shape (steps * batch, columns) for rows inside the memory of an array. */
 static mg_array recurrent_rows(const recurrent_plan *t, const mg_array *in, char *data,
                                int64_t columns) {
     mg_array x = mg_header(in);
@@ -201,7 +207,8 @@ mg_arrays *mg_recurrent_vjp(int kind, mg_array *g, mg_array *projected, mg_array
     if (g->size != count) return mg_fail(MG_ESHAPE, g->size, count);
     if (kept->size != needed || !mg_is_contiguous(kept))
         return mg_fail(MG_ESHAPE, kept->size, needed);
-    /* Gradients of sums apart from those of the inputs; or of every h, and of one inside. */
+    /* For GRU: gradients of the recurrent sums, kept apart from the gradients of the inputs. With a
+     * projection: the gradients of every h, and of one step's h before projection. */
     int64_t wide = t.gates * t.size, rows = t.steps * t.batch;
     int64_t apart = gru ? rows * wide : projects ? rows * t.out + t.batch * t.size : 0;
     mg_array *out[4] = {mg_new(t.dtype, 3, projected->shape),

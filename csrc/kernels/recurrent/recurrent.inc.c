@@ -1,8 +1,9 @@
-/* recurrent.inc.c: the steps of a recurrent layer for a block of sequences, in one float width. */
+/* recurrent.inc.c: the steps of a recurrent layer for a block of sequences; a template for each
+ * float width. */
 #include "simd/real.h"
 
-/* out = tanh or the logistic function of n <= RECURRENT_STRIP numbers. The rest up to a whole unit is
- * zeros. */
+/* out = tanh (if `bent`) or the logistic function of n <= RECURRENT_STRIP numbers. The rest up to a
+ * whole unit is padded with zeros. */
 MG_INLINE void R(recurrent_gate)(real *restrict out, const real *restrict x, int64_t n, bool bent) {
     _Alignas(64) real in[RECURRENT_STRIP];
     int64_t whole = mg_ceil_div(n, NDITER_UNIT_MAX) * NDITER_UNIT_MAX;
@@ -12,7 +13,7 @@ MG_INLINE void R(recurrent_gate)(real *restrict out, const real *restrict x, int
     else R(v_sigmoid_chunk)(out, in, whole);
 }
 
-/* c = f c' + i g and h = o tanh(c); the gates, which hold their sums, become i, f, g and o. */
+/* c = f c' + i g and h = o tanh(c). `gates` holds the sums and receives i, f, g and o. */
 static void R(lstm_step)(real *restrict h, real *restrict c, real *restrict gates,
                          const real *restrict before, int64_t size) {
     _Alignas(64) real i[RECURRENT_STRIP], f[RECURRENT_STRIP], g[RECURRENT_STRIP],
@@ -34,8 +35,8 @@ static void R(lstm_step)(real *restrict h, real *restrict c, real *restrict gate
     }
 }
 
-/* Backward of lstm_step: dsums from the gradients of h and c, of which that of c becomes that of the step
- * before. */
+/* Backward of lstm_step: dsums from the gradients of h and c. dc becomes the gradient of the
+ * previous step's c. */
 static void R(lstm_step_back)(real *restrict dsums, real *restrict dc, const real *restrict dh,
                               const real *restrict gates, const real *restrict c,
                               const real *restrict before, int64_t size) {
@@ -56,8 +57,8 @@ static void R(lstm_step_back)(real *restrict dsums, real *restrict dc, const rea
     }
 }
 
-/* h = n + z (h' - n), with n = tanh(own_n + r m) and m of h' W^T. `sums` are these of r, z and m, and
- * `own` those of the input; what is kept in their place is r, z, m and n. */
+/* h = n + z (h' - n), with n = tanh(own_n + r m). `sums` are the terms of r, z and m from h' W^T,
+ * `own` the terms from the input. r, z, m and n are stored in place of the sums. */
 static void R(gru_step)(real *restrict h, real *restrict sums, const real *restrict own,
                         const real *restrict before, int64_t size) {
     _Alignas(64) real r[RECURRENT_STRIP], z[RECURRENT_STRIP], n[RECURRENT_STRIP];
@@ -76,8 +77,8 @@ static void R(gru_step)(real *restrict h, real *restrict sums, const real *restr
     }
 }
 
-/* Backward of gru_step: the gradients of own and of the sums from that of h, which becomes what h' has
- * of it beside the sums. */
+/* Backward of gru_step: the gradients of `own` and of the sums, from dh. dh becomes the part of the
+ * gradient of h' that does not pass through the sums. */
 static void R(gru_step_back)(real *restrict down, real *restrict dsums, real *restrict dh,
                              const real *restrict kept, const real *restrict before, int64_t size) {
     for (int64_t k = 0; k < size; k++) {
@@ -93,7 +94,7 @@ static void R(gru_step_back)(real *restrict down, real *restrict dsums, real *re
     }
 }
 
-/* h = tanh or relu of the n sums that it holds. */
+/* h = tanh or relu of the n sums in h. */
 static void R(elman_step)(real *h, bool bent, int64_t n) {
     _Alignas(64) real out[RECURRENT_STRIP];
     if (!bent)
@@ -110,8 +111,8 @@ static void R(elman_step_back)(real *restrict dsums, const real *restrict dh,
         dsums[j] = bent ? dh[j] * (1 - h[j] * h[j]) : h[j] > 0 ? dh[j] : 0;
 }
 
-/* B (k x n) in panels as wide as the register tile, the rows of each side by side, so that a tile's
- * rows are neighbours in every step. */
+/* Packs B (k x n) in panels as wide as the register tile. The rows of a panel follow each other, so
+ * that each step of a tile reads the next row. */
 enum { R(RECURRENT_PANEL) = GEMM_NV * LANES };
 
 static void R(recurrent_pack)(real *restrict to, const real *b, int64_t k, int64_t n, int64_t b_row,
@@ -123,8 +124,8 @@ static void R(recurrent_pack)(real *restrict to, const real *b, int64_t k, int64
     }
 }
 
-/* C = A B, or C += A B with `add`, for a packed B, a contiguous A (m x k) and C (m x n), whose rows lie
- * c_row apart. */
+/* C = A B, or with `add` C += A B, for a packed B. A (m x k) is contiguous, and the rows of C (m x
+ * n) lie c_row apart. */
 static void R(recurrent_product)(real *c, int64_t c_row, const real *a, const char *packed, int64_t m,
                                  int64_t n, int64_t k, bool add) {
     for (int64_t j = 0; j < n; j += R(RECURRENT_PANEL)) {
@@ -141,8 +142,9 @@ MG_INLINE void R(recurrent_add)(real *restrict to, const real *restrict x, int64
     for (int64_t j = 0; j < n; j++) to[j] += x[j];
 }
 
-/* One step of a block of sequences, forward and backward, for each kind. `at` is the block's first row
- * among those of all steps. Backward, dh is the gradient of the step's h; it becomes that of the h before. */
+/* One step of a block of sequences, forward and backward, for each kind. `at` is the block's first
+ * row among the rows of all steps. In a backward step dh is the gradient of the step's h, and
+ * becomes the gradient of the previous h. */
 static void R(elman_forward)(const recurrent_plan *t, int64_t at, int64_t rows) {
     int64_t size = t->size, n = rows * size;
     real *h = (real *)t->h + at * size, *next = h + t->batch * size;
@@ -212,7 +214,7 @@ static void R(lstm_backward)(const recurrent_plan *t, int64_t at, int64_t rows, 
     R(recurrent_product)(dh, out, dsums, t->weight, rows, out, wide, false);
 }
 
-/* Sequences do not meet, so a block of them goes through all steps by itself. */
+/* Sequences are independent: a block of them goes through all steps by itself. */
 static void R(recurrent_forward)(const recurrent_plan *t, int64_t first, int64_t rows) {
     int64_t size = t->size, out = t->out;
     real *y = (real *)t->y, *cells = y + t->steps * t->batch * out;

@@ -1,5 +1,7 @@
-/* resample.c: interpolation along an axis: each result is a weighted sum of two or four elements, whose
- * places and weights are given; and its transpose. */
+/* resample.c: interpolation along an axis, and its transpose.
+ *
+ * Each result is a weighted sum of two or four elements, with given indices and weights.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "memory/array.h"
 #include "threads/pool.h"
@@ -9,10 +11,10 @@
 
 enum {
     RESAMPLE_MOST = 4,
-    RESAMPLE_ROWS = 4,     /* rows that are, where the axis is the last one: their sums do not wait */
+    RESAMPLE_ROWS = 4,     /* rows at once, if the axis is last: sums do not wait */
 };
 
-/* The axis has n elements on the side of the places, and m on the side of the sums. */
+/* The axis has n elements on the side of the indices, and m on the side of the sums. */
 typedef struct {
     int64_t outer, n, m, inner;
     int64_t parts, per_block; /* pieces of the inner axes; parts or rows in a block */
@@ -40,7 +42,7 @@ static void resample_block(void *context, int64_t block) {
     }
 }
 
-/* For all axes but one; `n` elements on that one come out. */
+/* Runs mg_resample or its transpose. The result has `n` elements on the axis. */
 static mg_array *resample_run(mg_array *x, bool back, int axis, int64_t n, int count, mg_array **places,
                          mg_array **weights) {
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);

@@ -1,7 +1,7 @@
-/* resample.inc.c: the loops of interpolation; a template, read once for each float width. */
+/* resample.inc.c: the loops of interpolation; a template for each float width. */
 #include "simd/real.h"
 
-/* to = a from, or what is added to it. */
+/* to = a from, or if `adds` to += a from. */
 static MG_NOINLINE void R(resample_add)(bool adds, real *restrict to, const real *restrict from, real a,
                                    int64_t n) {
     for (int64_t j = 0; j < n; j += LANES) {
@@ -13,7 +13,7 @@ static MG_NOINLINE void R(resample_add)(bool adds, real *restrict to, const real
     }
 }
 
-/* Neighbours along the axes after this one. */
+/* Interpolates up to RESAMPLE_WIDTH neighbours on the axes after this one. */
 static void R(resample_part)(const resample_job *job, int64_t outer, int64_t part) {
     int64_t n = job->n, m = job->m, inner = job->inner, at = part * RESAMPLE_WIDTH;
     int64_t width = mg_min(inner - at, RESAMPLE_WIDTH);
@@ -35,7 +35,7 @@ static void R(resample_part)(const resample_job *job, int64_t outer, int64_t par
     }
 }
 
-/* `rows` rows along this axis, the last one. */
+/* Interpolates `rows` rows along this axis, the last one. */
 MG_INLINE void R(resample_rows_of)(const resample_job *job, int count, bool back, int64_t first, int64_t rows) {
     int64_t n = job->n, m = job->m;
     const real *from = (const real *)job->from + first * (back ? m : n);

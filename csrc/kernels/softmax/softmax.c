@@ -1,12 +1,13 @@
 /* softmax.c: softmax and log_softmax along one axis, and their gradients, for floats.
  *
- * A line whose maximum is NaN or infinite comes out as NaN, except that log_softmax and softmax
- * take any number of -inf beside a finite maximum: there the results are -inf and 0.
+ * A line whose maximum is NaN or infinite gives NaN. -inf beside a finite maximum is allowed:
+ * softmax gives 0 there and log_softmax -inf.
  *
- * Lines that fit into cache are done one by one, or a strip of neighbours at a time. Exponentials
- * of long rows of softmax are kept, and scaled in a second pass. For other lines the sums are made first,
- * for all lines, and a second pass reads the elements again and, along columns, makes their
- * exponentials anew: less work than writing them and reading them back. */
+ * Lines that fit into cache are processed one by one, or as a strip of neighbours. For long rows of
+ * softmax the exponentials are kept, and a second pass scales them. For all other lines, one pass
+ * computes the sums of all lines and a second pass reads the elements again. Along columns the
+ * second pass computes the exponentials again: that is less work than to write and read them.
+ */
 #include "kernels/iterate/contiguous.h"
 #include "threads/pool.h"
 #include "kernels/iterate/lines.h"
@@ -31,15 +32,15 @@ typedef struct {
     int op, dtype;
     int64_t itemsize;
     mg_lines lines;
-    reduce_plan plan; /* of a strip of lines */
+    reduce_plan plan; /* for a strip of lines */
     char *out, *m, *s;
     const char *a, *b;
-    char *scales; /* of pieces of long rows, or NULL */
-    bool streams; /* written past the caches */
-    int64_t step, steps; /* lines or rows in a block; blocks in all, or in each of the `outer` */
+    char *scales; /* scales of the pieces of long rows, or NULL */
+    bool streams; /* use non-temporal stores */
+    int64_t step, steps; /* lines or rows in a block; blocks in all, or for each `outer` */
 } softmax_job;
 
-/* A strip of lines that fits into cache. */
+/* Processes a strip of lines that fits into cache. */
 static void softmax_block(void *context, int64_t block) {
     const softmax_job *job = context;
     const mg_lines *l = &job->lines;
@@ -56,8 +57,9 @@ static void softmax_block(void *context, int64_t block) {
     if (job->streams) v_stream_end();
 }
 
-/* A Zen 4 writes columns of half the third cache and more past it, on any number of threads: they
- * would push out of it what is read. Rows that fit into cache gain nothing by it. */
+/* True if columns are written with non-temporal stores: on a Zen 4, if they are half of L3 or more,
+ * for any number of threads. Plain stores would evict the operands from L3. Rows that fit into
+ * cache gain nothing. */
 static bool softmax_columns_stream(const softmax_job *job) {
     const mg_lines *l = &job->lines;
     int64_t bytes = l->outer * l->n * l->inner * job->itemsize;
@@ -78,7 +80,7 @@ static void softmax_in_cache(softmax_job *job) {
     mg_parallel_if(l->outer * l->n * l->inner >= REDUCE_PARALLEL, blocks, softmax_block, job);
 }
 
-/* Some rows of elements, the sums of their lines being known. */
+/* Computes the results of some rows of elements, from the known sums of their lines. */
 static void softmax_finish(void *context, int64_t block) {
     const softmax_job *job = context;
     const mg_lines *l = &job->lines;
@@ -103,7 +105,7 @@ static void softmax_finish(void *context, int64_t block) {
     if (job->streams) v_stream_end();
 }
 
-/* In two passes over memory; 0 or an error code. */
+/* Runs the job in two passes over memory. 0 or an error code. */
 static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array *b, int axis) {
     const mg_lines *l = &job->lines;
     bool narrow = a->dtype == MG_FLOAT32, drop = job->op == SOFTMAX_BACKWARD;
@@ -136,7 +138,7 @@ static int softmax_streamed(softmax_job *job, const mg_array *a, const mg_array 
     return MG_OK;
 }
 
-/* Some pieces of long rows: they are made, and once there are scales, scaled. */
+/* Computes some pieces of long rows or, once there are scales, scales them. */
 static void softmax_pieces(void *context, int64_t block) {
     const softmax_job *job = context;
     int64_t row = job->lines.n, all = job->lines.outer * job->steps;
@@ -154,8 +156,8 @@ static void softmax_pieces(void *context, int64_t block) {
     }
 }
 
-/* Long rows of softmax, whose exponentials are made once, piece by piece, each about its own
- * maximum, and scaled when that of all is known; 0 or an error code. */
+/* Softmax of long rows. Exponentials are computed once, piece by piece, each about the piece's own
+ * maximum. They are scaled when the maximum of the row is known. 0 or an error code. */
 static int softmax_kept(softmax_job *job) {
     job->steps = mg_ceil_div(job->lines.n, SOFTMAX_KEPT);
     job->step = REDUCE_GRAIN / SOFTMAX_KEPT;

@@ -1,13 +1,14 @@
-/* softmax.inc.c: the loops of softmax and log_softmax; a template, read once for each float width.
+/* softmax.inc.c: the loops of softmax and log_softmax; a template for each float width.
  *
- * They say what is done with an element once its line's maximum m and sum
- * s are known, and their gradients.
+ * The loops compute results, and their gradients, once a line's maximum m and sum s are known.
  *
- * Lines lie in rows or in columns. A strip is some neighbouring rows, one after the other, or some
- * neighbouring columns, element i of column j at [i * stride + j], in inputs and output alike. */
+ * Lines lie in rows or in columns. A strip is a run of neighbouring rows, or of neighbouring
+ * columns. Element i of column j lies at [i * stride + j], in inputs and outputs alike.
+ */
 #include "simd/real.h"
 
-/* out = exp(a - m), rows of n elements one after the other, each a line; short ones together. */
+/* out = exp(a - m), for contiguous rows of n elements, each a line. Short rows are processed
+ * together. */
 static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *restrict a,
                                             const real *restrict m, int64_t count, int64_t n) {
     real centre[REDUCE_STRIP];
@@ -27,8 +28,8 @@ static MG_NOINLINE void R(softmax_exp_rows)(real *restrict out, const real *rest
     }
 }
 
-/* The results of `op` for these elements; where columns are lines, of one row. A gradient is 0 where one
- * of its factors is, whatever the other is. */
+/* Computes the results of `op`: for some rows, each a line, or for one row whose columns are lines.
+ * A gradient is 0 where one of its factors is 0, whatever the other factor is. */
 MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const real *restrict a,
                                   const real *restrict b, const real *restrict m,
                                   const real *restrict s, int64_t count, int64_t n) {
@@ -40,7 +41,7 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
     for (int64_t r = 0; r < (rows ? count : 1); r++, out += n, a += n, b += n)
         switch (op) {
         case SOFTMAX_FORWARD: /* y = exp(x - m) * s; s = 1 / sum */
-        case SOFTMAX_SCALE:   /* what is left of that after SOFTMAX_EXP */
+        case SOFTMAX_SCALE:   /* the scaling after SOFTMAX_EXP */
             MG_APART
             for (int64_t j = 0; j < n; j++) out[j] *= s[rows ? r : j];
             break;
@@ -65,20 +66,20 @@ MG_INLINE void R(softmax_part_of)(bool rows, int op, real *restrict out, const r
         }
 }
 
-/* `count` rows of n elements, each a line. */
+/* Computes `count` rows of n elements, each a line. */
 static void R(softmax_rows)(int op, real *out, const real *a, const real *b, const real *m,
                             const real *s, int64_t count, int64_t n) {
     R(softmax_part_of)(true, op, out, a, b, m, s, count, n);
 }
 
-/* A row of n elements, whose columns are lines. */
+/* Computes a row of n elements, whose columns are lines. */
 static MG_NOINLINE void R(softmax_row)(int op, real *out, const real *a, const real *b,
                                        const real *m, const real *s, int64_t n) {
     R(softmax_part_of)(false, op, out, a, b, m, s, 1, n);
 }
 
-/* n rows of `width` columns. Narrow ones without gaps between them are taken together, with m and s
- * repeated. `streams`: the results are written past the caches. */
+/* Computes n rows of `width` columns. Narrow rows without gaps are processed together, with m and s
+ * repeated. `streams`: use non-temporal stores. */
 static void R(softmax_columns)(int op, bool streams, real *out, const real *a, const real *b,
                                const real *m, const real *s, int64_t stride, int64_t n,
                                int64_t width) {
@@ -99,8 +100,8 @@ static void R(softmax_columns)(int op, bool streams, real *out, const real *a, c
         if (rest > 0) R(softmax_row)(op, out + at, a + at, b + at, m, s, rest);
         width = stride;
     }
-    /* Of a strip, which has been summed up and lies in cache, the place of the next row of results
-     * is asked for, and the inputs of the strip to come; of whole rows what lies a little ahead. */
+    /* A strip that was summed is in cache. For it, the next row of results and the inputs of the
+     * next strip are prefetched. For whole rows, the elements a little ahead are prefetched. */
     enum { LINE = 64 / sizeof(real), AHEAD = NDITER_AHEAD / sizeof(real) };
     _Alignas(64) real stage[REDUCE_STRIP];
     int64_t next = width < stride ? stride : AHEAD, beyond = width < stride ? width : AHEAD;
@@ -119,7 +120,7 @@ static void R(softmax_columns)(int op, bool streams, real *out, const real *a, c
         }
 }
 
-/* Elements whose lines' sums are known: n rows of `width` columns, or `width` rows of n. */
+/* Computes results from known sums: n rows of `width` columns, or `width` rows of n elements. */
 static MG_NOINLINE void R(softmax_lines)(int op, bool columns, bool streams, void *to,
                                          const void *from, const void *beside, const void *maxima,
                                          const void *sums, int64_t stride, int64_t n,
@@ -129,8 +130,8 @@ static MG_NOINLINE void R(softmax_lines)(int op, bool columns, bool streams, voi
     else R(softmax_rows)(op, to, from, beside, maxima, sums, width, n);
 }
 
-/* The sum of g * y is 0 for lines where g is, also if y is NaN: a line of y is NaN throughout.
- * Element i of line j lies at [i * stride + j * step]. */
+/* Sets the sum of g * y to 0 for lines where g is all 0, even if y is NaN. A line of y with a NaN
+ * is NaN throughout. Element i of line j lies at [i * stride + j * step]. */
 static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, int64_t step,
                             int64_t n, int64_t width) {
     real *s = sums;
@@ -143,7 +144,8 @@ static void R(softmax_drop)(void *sums, const void *upstream, int64_t stride, in
     }
 }
 
-/* The sums of lines as softmax_part_of takes them. An infinite or NaN maximum makes all NaN. */
+/* Turns the sums of lines into the form that softmax_part_of takes. An infinite or NaN maximum
+ * makes a whole line NaN. */
 static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t width) {
     real *s = sums, logs[REDUCE_STRIP];
     const real *m = maxima;
@@ -158,8 +160,9 @@ static void R(softmax_sums)(int op, void *sums, const void *maxima, int64_t widt
     }
 }
 
-/* A strip of lines, as many as REDUCE_WIDE has columns at most, that stays in cache from one pass to the
- * next. Results written past the caches are not read back: its exponentials are made anew. */
+/* Computes a strip of lines that stays in cache between passes. It has at most as many lines as
+ * REDUCE_WIDE has columns. Results with non-temporal stores are not read back: the exponentials are
+ * computed again. */
 static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *out, const void *a,
                              const void *b, int64_t width) {
     real m[REDUCE_WIDE / sizeof(real)], s[REDUCE_WIDE / sizeof(real)];
@@ -184,7 +187,8 @@ static void R(softmax_strip)(int op, bool streams, const reduce_plan *p, void *o
     R(softmax_lines)(op, columns, streams, out, a, b, m, s, stride, n, width);
 }
 
-/* A piece of a long row: out = exp(a - m) about its own maximum m, and their sum s. */
+/* Computes a piece of a long row: out = exp(a - m) about the piece's own maximum m, and the sum
+ * s. */
 static void R(softmax_piece)(void *out, const void *a, void *maximum, void *sum, int64_t n) {
     const reduce_plan row = {.run_x = n, .run_y = 1};
     real *m = maximum;
@@ -194,8 +198,8 @@ static void R(softmax_piece)(void *out, const void *a, void *maximum, void *sum,
     mg_reduce_piece(REDUCE_SUM, REAL_DTYPE, &row, sum, NULL, out, 1, n, NULL);
 }
 
-/* The factors that bring each of `count` pieces of a row, whose maxima and sums are m and s, about the
- * maximum of all and divide it by the sum of all. */
+/* The factor of each of `count` pieces of a row, with maxima m and sums s. A factor brings a piece
+ * about the row's maximum and divides by the row's sum. */
 static void R(softmax_scales)(void *scales, const void *maxima, const void *sums, int64_t count) {
     const reduce_plan row = {.run_x = count, .run_y = 1, .run_c = count};
     real *scale = scales, top, sum;

@@ -1,11 +1,14 @@
-/* erf.h: tables of erf.inc.h, both float widths.
+/* erf.h: tables of erf.inc.h, in both float widths.
  *
- * Functions f of a on 16 pieces, numbered by the top bits of b = 1 + a, or 1 + STEP a, modulo 16:
- * four pieces for b from 2 to 4, four to 8, four to 16, and last those for 1 to 2. Row 0 is the
- * point c where a piece is expanded, chosen so that f(c) is very nearly the number in row 1
- * (S. Gal, "Computing elementary functions: a new approach for achieving high accuracy and good
- * performance", LNCS 235, 1986); the others are the coefficients of (f(c + d) - f(c)) / d. The
- * largest error, weighed against f, is 2^-27 in float and 2^-55 in double. */
+ * Each table has a function f of a on 16 pieces. The top bits of b = 1 + a, or 1 + STEP a, modulo
+ * 16, are a piece's number. There are four pieces for b from 2 to 4, four up to 8, and four up to
+ * 16. The last four pieces are for b from 1 to 2.
+ *
+ * Row 0 is the point c about which a piece is expanded. c makes f(c) very nearly equal to the
+ * number in row 1 (S. Gal, "Computing elementary functions: a new approach for achieving high
+ * accuracy and good performance", LNCS 235, 1986). All other rows are the coefficients of (f(c + d)
+ * - f(c)) / d. The largest error, relative to f, is 2^-27 in float and 2^-55 in double.
+ */
 #ifndef MG_VMATH_COEFFICIENTS_ERF_H
 #define MG_VMATH_COEFFICIENTS_ERF_H
 
@@ -32,7 +35,7 @@
 #define V_TWO_OVER_ROOT_PI_F32 0x1.20dd76p+0f
 #define V_TWO_OVER_ROOT_PI_F64 0x1.20dd750429b6dp+0
 
-/* tanh a, the piece at 0, marked by -0, starting from a instead */
+/* tanh a. The piece at 0, marked by -0, starts from a instead. */
 V_TABLE_8(tanh,
     (0x1.3fed1ep+0f, 0x1.bfec0ap+0f, 0x1.1fea62p+1f, 0x1.5ff05ep+1f, 0x1.bfeb86p+1f,
      0x1.1fed18p+2f, 0x1.5fe8bep+2f, 0x1.9fef1cp+2f, 0x1.ffd12p+2f, 0x1.4p+3f, 0x1.8p+3f,
@@ -58,7 +61,7 @@ V_TABLE_8(tanh,
     (0x1.eed94p-7f, 0x1.12dc0cp-9f, -0x1.77c6dap-11f, -0x1.1def84p-11f, -0x1.4aac7ep-13f,
      -0x1.7b673ep-16f, -0x1.9de8eap-19f, -0x1.c914f2p-22f, 0x1.6cdabap-22f, 0, 0, 0,
      -0x1.2eea54p-5f, -0x1.1e5452p-4f, -0x1.867944p-6f, 0x1.b02018p-7f))
-/* c, T = tanh c and 1 - T^2; p / z and q of z = d^2 in tanh d = d (q + p) / q, 2^-60 to 0.64 */
+/*  c, T = tanh c and 1 - T^2; p / z and q of z = d^2 in tanh d = d (q + p) / q, 2^-60 to 0.64 */
 #define V_TANH_PIECES(ROW)                                                                         \
     ROW(0x1.98c8d9c17eae1p+0, 0x1.d7a5e93b981d4p-1, 0x1.3618288075e98p-3)                          \
     ROW(0x1.1ffe4e77a451ep+1, 0x1.f4bf8b6231c8p-1, 0x1.6419c1b929058p-5)                           \
@@ -92,7 +95,7 @@ static const __attribute__((unused)) double v_tanh_p_fit_f64[] = {
     -0x1.5555555555553p-2, -0x1.4fce80ae10edfp-6, -0x1.a172a1a7a418ap-13};
 static const __attribute__((unused)) double v_tanh_q_fit_f64[] = {
     1, 0x1.d89051ba3cb0cp-2, 0x1.7d8b56e215ae9p-6, 0x1.b0dafd5c5f908p-13};
-/* erf a, the piece at 0, marked by -0, starting from a instead */
+/* erf a. The piece at 0, marked by -0, starts from a instead. */
 V_TABLE_8(erf,
     (0x1.3c09d8p+0f, 0x1.bc1a3cp+0f, 0x1.1e22fap+1f, 0x1.5e01ecp+1f, 0x1.bcp+1f, 0x1p+2f, 0x1p+2f,
      0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0x1p+2f, 0, 0x1.781d64p-2f, 0x1.3c18ccp-1f,
@@ -258,7 +261,7 @@ V_TABLE_16(erfcx,
      0x1.85e162d0ebeeep-45, 0x1.88f5ebe8d6381p-50, 0x1.0b67a4dd1059fp-53, 0x1.0ed82f4806105p-58,
      0x1.dd87f3d5e96bdp-62, 0x1.c943a9e8fc365p-67, -0x1.5f75799dfb3acp-68, -0x1.461c73cb8552ep-58,
      0x1.c23655b65dfb2p-15, 0x1.c8a61dd151804p-19, 0x1.1e4292ecda2a1p-21, 0x1.12aa51c8cb01cp-23))
-/* e^(a^2 / 2) times the normal distribution at -a */
+/* e^(a^2 / 2) times the normal distribution at -a. */
 V_TABLE_8(normal,
     (0x1.3f1bf8p+0f, 0x1.c07e86p+0f, 0x1.205cdp+1f, 0x1.607f36p+1f, 0x1.bf7c34p+1f, 0x1.1f731cp+2f,
      0x1.605f68p+2f, 0x1.9fbe5ep+2f, 0x1.ff21c2p+2f, 0x1.400d2p+3f, 0x1.7f731p+3f, 0x1.bfd1e2p+3f,

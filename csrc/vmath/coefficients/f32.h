@@ -1,7 +1,9 @@
 /* f32.h: constants of the templates for float: ends of ranges, minimax polynomials and tables.
  *
- * The polynomials are our own, by Remez's and Lawson's methods. Coefficients were rounded one by one, and the
- * rest refitted. Errors are relative unless it is said otherwise. */
+ * The polynomials are our own, by Remez's and Lawson's methods. Coefficients were rounded one by
+ * one, and the rest refitted. A comment gives the function fitted and the largest error, which is
+ * relative unless another weight is named.
+ */
 #ifndef MG_VMATH_COEFFICIENTS_F32_H
 #define MG_VMATH_COEFFICIENTS_F32_H
 
@@ -14,7 +16,7 @@
 #define V_SMALLEST_BITS_F32 0x00800000u
 #define V_INF_BITS_F32 0x7f800000u
 #define V_LN2_F32 0x1.62e43p-1f
-#define V_LN2_LOW_F32 -0x1.05c61p-29f /* what V_LN2_F32 lacks */
+#define V_LN2_LOW_F32 -0x1.05c61p-29f /* ln 2 - V_LN2_F32 */
 #define V_EXP_LOW_F32 -104.0f
 #define V_EXP_HIGH_F32 89.0f
 #define V_EXP2_LOW_F32 -151.0f
@@ -29,13 +31,13 @@
 #define V_POWER_MAGIC_F32 0x1.8p19f
 #define V_POWER_LAST_F32 127.9375f
 #define V_GROWTH_MAGIC_F32 V_POWER_MAGIC_F32
-#define V_ONE_LOST_F32 0x1p24f /* where x - 1 is x, x even */
+#define V_ONE_LOST_F32 0x1p24f /* from here x - 1 rounds to x for even x */
 #define V_GATE_SCALE_F32 64
 #define V_GATE_UNIT_F32 0x1p-64f
 #define V_GATE_NEAR_F32 11.0f
-#define V_GATE_NEAR_POWER_F32 15.8125f /* of two, a little nearer */
-#define V_GATE_LAST_F32 112.0f /* e^-x is nothing */
-#define V_RECIPROCAL_F32 0x7ef311c7u /* these bits less those of s: about 1 / s */
+#define V_GATE_NEAR_POWER_F32 15.8125f /* the power of two, a little nearer to 0 */
+#define V_GATE_LAST_F32 112.0f /* from here e^-x is negligible */
+#define V_RECIPROCAL_F32 0x7ef311c7u /* these bits less the bits of s: about 1 / s */
 #define V_SIGMOID_HIGH_F32 105.0f
 #define V_SOFTPLUS_LOW_F32 -110.0f
 #define V_GELU_HIGH_F32 11.0f
@@ -43,7 +45,7 @@
 #define V_RSQRT_STEPS_F32 1
 #define V_RSQRT_SCALE_F32 0x1p24f
 #define V_RSQRT_BACK_F32 0x1p12f
-#define V_LOG_USUAL_F32 126 /* k is less, of nearly all normal numbers */
+#define V_LOG_USUAL_F32 126 /* k is less for nearly all normal numbers */
 #define V_LOG_FIRST_F32 0x3f405000u /* the bits of a number near 3/4 */
 #define V_LOG_BASE_FIRST_F32 V_LOG_FIRST_F32
 #define V_POW_FIRST_F32 0x3f424000u
@@ -62,28 +64,29 @@
 #define V_LOG10_2_LO_F32 0x1.3509f8p-18f
 #define V_GELU_FIRST_F32 0x1.9884p+0f /* 2 sqrt(2 / pi) to 16 bits */
 #define V_GELU_FIRST_LOW_F32 0x1.4cf50ep-18f
-#define V_GELU_THIRD_F32 0x1.2444f2p-4f /* 0.044715 of it */
+#define V_GELU_THIRD_F32 0x1.2444f2p-4f /* 0.044715 times V_GELU_FIRST */
 #define V_GELU_THIRD_LOW_F32 0x1.49b16ap-29f
 
-/* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-28.2 */
+/* (e^r - 1 - r) / r^2, the error relative to e^r: 2^-28.2 */
 static const __attribute__((unused)) float v_exp_fit_f32[] = {
     0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b2p-5f, 0x1.123994p-7f, 0x1.6a4b44p-10f};
-/* e^(r - s) - 1 and 2^r e^-s - 1, s = -0.002564316, for |r| <= ln 2 / 16 and 1 / 16, the error weighed
- * against the power: 2^-25.7, both */
+/* e^(r - s) - 1 for |r| <= ln 2 / 16, and 2^r e^-s - 1 for |r| <= 1 / 16, with s = -0.002564316.
+ * The error relative to the power is 2^-25.7 in both. */
 static const __attribute__((unused)) float v_exp_eighths_fit_f32[] = {
     0x1.5089f8p-9f, 0x1.00a846p+0f, 0x1.00b28ap-1f, 0x1.562cf8p-3f};
 static const __attribute__((unused)) float v_exp2_eighths_fit_f32[] = {
     0x1.5089f8p-9f, 0x1.63cd76p-1f, 0x1.ed52f6p-3f, 0x1.c7db4cp-5f};
-/* e^s 2^(i/8), and less i units of the bit to which k is shifted, so that adding k so shifted leaves
- * e^s 2^(k/8) */
+/* e^s 2^(i/8), less i units of the bit to which k is shifted. Adding k, shifted, then gives e^s
+ * 2^(k/8). */
 static const __attribute__((unused)) float v_eighths_scaled_f32[8] = {
     0x1.feb052p-1f, 0x1.16747cp+0f, 0x1.2fa848p+0f, 0x1.4b2404p+0f,
     0x1.691c8ap+0f, 0x1.89cb7cp+0f, 0x1.ad6fb4p+0f, 0x1.d44dbcp+0f};
 static const __attribute__((unused)) float v_eighths_table_f32[8] = {
     0x1.feb052p-1f, 0x1.f6747cp-1f, 0x1.efa848p-1f, 0x1.eb2404p-1f,
     0x1.e91c8ap-1f, 0x1.e9cb7cp-1f, 0x1.ed6fb4p-1f, 0x1.f44dbcp-1f};
-/* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
- * the error weighed against r: 2^-31.5, of the last against 1: 2^-45 */
+/* For |r| <= ln 2 / 32: (e^r - 1 - r) / r^2, and as functions of r^2 (sinh r - r) / r^3 and (cosh
+ * r - 1) / r^2. The error relative to r is 2^-31.5. The error of the last, relative to 1, is
+ * 2^-45. */
 static const __attribute__((unused)) float v_short_exp_fit_f32[] = {0x1p-1f, 0x1.55570cp-3f,
                                                                     0x1.555632p-5f};
 static const __attribute__((unused)) float v_short_sinh_fit_f32[] = {0x1.55570cp-3f};
@@ -91,7 +94,8 @@ static const __attribute__((unused)) float v_short_cosh_fit_f32[] = {0x1p-1f, 0x
 /* (log(1 + r) - r) / r^2: 2^-26.6 */
 static const __attribute__((unused)) float v_log_fit_f32[] = {
     -0x1.ffffcap-2f, 0x1.5555eap-2f, -0x1.00d79ap-2f, 0x1.989fd2p-3f};
-/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, against the logarithm of what has this r: 2^-35.3 */
+/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, the error relative to the logarithm that has this r:
+ * 2^-35.3 */
 static const __attribute__((unused)) float v_pow_fit_f32[] = {
     0x1.55555p-2f, -0x1.000116p-2f, 0x1.9a12fep-3f, -0x1.4d2c56p-3f};
 /* log(1 + r) / r - c to bases 2 and 10, where c is the float nearest to the value at 0: 2^-26.6 */
@@ -100,7 +104,7 @@ static const __attribute__((unused)) float v_log2_fit_f32[] = {
 static const __attribute__((unused)) float v_log10_fit_f32[] = {
     -0x1.6dd06p-27f, -0x1.bcb782p-3f, 0x1.287b36p-3f, -0x1.be2f16p-4f, 0x1.62951ep-4f};
 
-/* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
+/* c in m c = 1 + r, and -log c. The four bits of m after those of V_LOG_FIRST choose the row. */
 static const __attribute__((unused)) float v_log_table_f32[2][16] = {
     {0x1.4dac4cp+0f, 0x1.41b39cp+0f, 0x1.35c0cp+0f, 0x1.29ddb4p+0f, 0x1.1e1064p+0f, 0x1.147d58p+0f,
      0x1p+0f, 0x1p+0f, 0x1p+0f, 0x1.d21148p-1f, 0x1.b882a8p-1f, 0x1.a49908p-1f, 0x1.8f119p-1f,
@@ -125,7 +129,7 @@ static const __attribute__((unused)) float v_log10_table_f32[2][16] = {
      0x1.514ep-3f},
 };
 
-/* c, and -log c in two parts, for powers: c has so few bits that m c - 1 is exact */
+/* c, and -log c in two parts, for powers. c has so few bits that m c - 1 is exact. */
 static const __attribute__((unused)) float v_pow_table_f32[3][16] = {
     {0x1.48p+0f, 0x1.4p+0f, 0x1.3p+0f, 0x1.28p+0f, 0x1.2p+0f, 0x1.1p+0f, 0x1.08p+0f, 0x1p+0f,
      0x1.fp-1f, 0x1.dp-1f, 0x1.bp-1f, 0x1.ap-1f, 0x1.88p-1f, 0x1.78p-1f, 0x1.68p-1f, 0x1.58p-1f},
@@ -137,8 +141,9 @@ static const __attribute__((unused)) float v_pow_table_f32[3][16] = {
      -0x1.2c3752p-19f, 0x1.d044fcp-19f, -0x1.b1199ap-19f, 0x1.07d38ep-19f, 0x1.a189acp-21f},
 };
 
-/* c, and a quarter of 1 / c, less and more i units of the bit to which i is shifted, so that adding
- * or taking off n and i so shifted leaves 2^n c and 2^-n / 4c; and i ln 2 / 16 - log c */
+/* c, and a quarter of 1 / c. i units of the bit to which i is shifted are subtracted from c and
+ * added to 1 / 4c. Adding or subtracting n and i, so shifted, then gives 2^n c and 2^-n / 4c. The
+ * third row is i ln 2 / 16 - log c. */
 static const __attribute__((unused)) float v_power_table_f32[3][16] = {
     {0x1p+0f, 0x1.fb4f5p-1f, 0x1.f71a7p-1f, 0x1.f37cap-1f, 0x1.f07f6p-1f, 0x1.ee0248p-1f,
      0x1.ec1cp-1f, 0x1.eab27p-1f, 0x1.e9e7fp-1f, 0x1.ea0f28p-1f, 0x1.eaefap-1f, 0x1.ec4768p-1f,
@@ -149,8 +154,9 @@ static const __attribute__((unused)) float v_power_table_f32[3][16] = {
     {0, 0x1.7cdbd6p-14f, 0x1.f52d6cp-13f, 0x1.35e18ep-13f, -0x1.a0f9e8p-13f, -0x1.33b8cap-12f,
      -0x1.760c5cp-12f, -0x1.6fd9e2p-16f, 0x1.805p-12f, 0x1.6fd9a8p-16f, -0x1.59621ep-12f,
      0x1.0c588ep-16f, -0x1.c4e28ep-18f, 0x1.fbba24p-17f, 0x1.333c72p-14f, 0x1.e5ae3ap-16f}};
-/* For 1 + e^-x: constants of eight bits near 2^(i/16) and their logarithms less those, less 1.3e-8,
- * which halves what n ln 2 lacks at most; and (e^-r - 1 + r) / r^2 for |r| <= 0.0247: 2^-28.5 */
+/* For 1 + e^-x: constants c of eight bits near 2^(i/16), and log c - i ln 2 / 16 - 1.3e-8. The last
+ * term halves the largest error of n ln 2. The polynomial is (e^-r - 1 + r) / r^2 for |r| <=
+ * 0.0247: 2^-28.5. */
 static const __attribute__((unused)) float v_gate_table_f32[2][16] = {
     {0x1p+0f, 0x1.fcp-1f, 0x1.f8p-1f, 0x1.f4p-1f, 0x1.fp-1f, 0x1.eep-1f, 0x1.ecp-1f, 0x1.eap-1f,
      0x1.eap-1f, 0x1.eap-1f, 0x1.eap-1f, 0x1.ecp-1f, 0x1.eep-1f, 0x1.f2p-1f, 0x1.f6p-1f,

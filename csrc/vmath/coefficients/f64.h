@@ -1,7 +1,9 @@
 /* f64.h: constants of the templates for double: ends of ranges, minimax polynomials and tables.
  *
- * The polynomials are our own, by Remez's and Lawson's methods. Coefficients were rounded one by one, and the
- * rest refitted. Errors are relative unless it is said otherwise. */
+ * The polynomials are our own, by Remez's and Lawson's methods. Coefficients were rounded one by
+ * one, and the rest refitted. A comment gives the function fitted and the largest error, which is
+ * relative unless another weight is named.
+ */
 #ifndef MG_VMATH_COEFFICIENTS_F64_H
 #define MG_VMATH_COEFFICIENTS_F64_H
 
@@ -14,7 +16,7 @@
 #define V_SMALLEST_F64 0x1p-1022
 #define V_SMALLEST_BITS_F64 0x0010000000000000u
 #define V_INF_BITS_F64 0x7ff0000000000000u
-#define V_LN2_LOW_F64 0x1.abc9e3b39803fp-56 /* what V_LN2_F64 lacks */
+#define V_LN2_LOW_F64 0x1.abc9e3b39803fp-56 /* ln 2 - V_LN2_F64 */
 #define V_EXP_LOW_F64 -746.0
 #define V_EXP_HIGH_F64 710.0
 #define V_EXP2_LOW_F64 -1076.0
@@ -28,12 +30,12 @@
 #define V_EXPM1_NEAR_F64 23.0 /* a power of two */
 #define V_POWER_MAGIC_F64 0x1.8p48
 #define V_POWER_LAST_F64 1023.9375
-#define V_ONE_LOST_F64 0x1p53 /* where x - 1 is x, x even */
+#define V_ONE_LOST_F64 0x1p53 /* from here x - 1 rounds to x for even x */
 #define V_GROWTH_MAGIC_F64 V_EIGHTHS_MAGIC_F64
 #define V_GATE_SCALE_F64 128
 #define V_GATE_UNIT_F64 0x1p-128
-#define V_GATE_HIGH_F64 700.0 /* from here on gates are open: 1 + e^-x is 1 */
-#define V_GELU_ALL_F64 20.0   /* and here GELU's */
+#define V_GATE_HIGH_F64 700.0 /* from here on 1 + e^-x is 1 */
+#define V_GELU_ALL_F64 20.0   /* the same for GELU */
 #define V_SIGMOID_HIGH_F64 750.0
 #define V_SOFTPLUS_LOW_F64 -750.0
 #define V_SILU_LOW_F64 -760.0
@@ -43,7 +45,7 @@
 #define V_RSQRT_STEPS_F64 2
 #define V_RSQRT_SCALE_F64 0x1p54
 #define V_RSQRT_BACK_F64 0x1p27
-#define V_LOG_USUAL_F64 1022 /* k is less, of nearly all normal numbers */
+#define V_LOG_USUAL_F64 1022 /* k is less for nearly all normal numbers */
 #define V_LOG_FIRST_F64 0x3fe7821000000000u /* the bits of a number near 3/4 */
 #define V_LOG_BASE_FIRST_F64 0x3fe80a0000000000u
 #define V_POW_FIRST_F64 0x3fe8480000000000u
@@ -62,33 +64,34 @@
 #define V_LOG10_2_LO_F64 0x1.fef311f12b358p-46
 #define V_GELU_FIRST_F64 0x1.9884533d43p+0 /* 2 sqrt(2 / pi) to 40 bits */
 #define V_GELU_FIRST_LOW_F64 0x1.942343f2cf14p-42
-#define V_GELU_THIRD_F64 0x1.2444f2a4d8b4bp-4 /* 0.044715 of it */
+#define V_GELU_THIRD_F64 0x1.2444f2a4d8b4bp-4 /* 0.044715 times V_GELU_FIRST */
 #define V_GELU_THIRD_LOW_F64 -0x1.6c843a29d1c7p-61
 
-/* (e^r - 1 - r) / r^2, the error weighed against e^r: 2^-57.9 */
+/* (e^r - 1 - r) / r^2, the error relative to e^r: 2^-57.9 */
 static const __attribute__((unused)) double v_exp_fit_f64[] = {
     0x1.000000000000ap-1, 0x1.55555555555p-3, 0x1.55555555506a8p-5, 0x1.11111111264b5p-7,
     0x1.6c16c1847da4ap-10, 0x1.a01a0131da67bp-13, 0x1.a0199948cd598p-16, 0x1.71df14f4c80b1p-19,
     0x1.28ae148a5258p-22, 0x1.ad990863d48cfp-26};
-/* e^(r - s) - 1 and 2^r e^-s - 1, e^s = 1 + 5410646734 2^-52, for |r| <= ln 2 / 16 and 1 / 16, the
- * error weighed against the power: 2^-58.5 and 2^-58.4 */
+/* e^(r - s) - 1 for |r| <= ln 2 / 16, and 2^r e^-s - 1 for |r| <= 1 / 16, with e^s = 1 + 5410646734
+ * 2^-52. The errors relative to the power are 2^-58.5 and 2^-58.4. */
 static const __attribute__((unused)) double v_exp_eighths_fit_f64[] = {
     -0x1.427fd169a41c9p-20, 0x1.ffffd7b005d2dp-1, 0x1.ffffd7b006007p-2, 0x1.55553a75586a5p-3,
     0x1.55553a666d87cp-5, 0x1.1110fbbc2417bp-7, 0x1.6c1ce07ce5d0cp-10, 0x1.a011930d80773p-13};
 static const __attribute__((unused)) double v_exp2_eighths_fit_f64[] = {
     -0x1.427fd169a41b3p-20, 0x1.62e413fe60421p-1, 0x1.ebfbb93ba5413p-3, 0x1.c6b069a37970cp-5,
     0x1.3b2a9e1d99209p-7, 0x1.5d87e2d935054p-10, 0x1.430e74bda5101p-13, 0x1.ffd2d4deff271p-17};
-/* e^s 2^(i/8), and less i units of the bit to which k is shifted, so that adding k so shifted leaves
- * e^s 2^(k/8) */
+/* e^s 2^(i/8), less i units of the bit to which k is shifted. Adding k, shifted, then gives e^s
+ * 2^(k/8). */
 static const __attribute__((unused)) double v_eighths_scaled_f64[8] = {
     0x1.00001427feacep+0, 0x1.172b99c2d8be1p+0, 0x1.306ff89b68e5ep+0, 0x1.4bfdc77712184p+0,
     0x1.6a0a02e949695p+0, 0x1.8ace733876d29p+0, 0x1.ae8a1b7bb80f3p+0, 0x1.d581b2c7332cep+0};
 static const __attribute__((unused)) double v_eighths_table_f64[8] = {
     0x1.00001427feacep+0, 0x1.f72b99c2d8be1p-1, 0x1.f06ff89b68e5ep-1, 0x1.ebfdc77712184p-1,
     0x1.ea0a02e949695p-1, 0x1.eace733876d29p-1, 0x1.ee8a1b7bb80f3p-1, 0x1.f581b2c7332cep-1};
-/* for |r| <= ln 2 / 32, (e^r - 1 - r) / r^2, and (sinh r - r) / r^3 and (cosh r - 1) / r^2 of r^2,
- * the error weighed against r: 2^-57 and 2^-61, of the last against 1: 2^-58; for r up to ln 2 / 16,
- * which comes of the last numbers before infinity, against e^r 2^-54, and 2^-56 */
+/* For |r| <= ln 2 / 32: (e^r - 1 - r) / r^2, and as functions of r^2 (sinh r - r) / r^3 and (cosh r
+ * - 1) / r^2. The errors relative to r are 2^-57 and 2^-61. The error of the last, relative to 1,
+ * is 2^-58. The last numbers before infinity give r up to ln 2 / 16. There the errors relative to
+ * e^r are 2^-54 and 2^-56. */
 static const __attribute__((unused)) double v_short_exp_fit_f64[] = {
     0x1p-1, 0x1.5555555555de9p-3, 0x1.55555554cf2f2p-5, 0x1.111110094999ep-7,
     0x1.6c1816097dea1p-10, 0x1.a1c264478412dp-13};
@@ -96,11 +99,12 @@ static const __attribute__((unused)) double v_short_sinh_fit_f64[] = {
     0x1.55555555555cep-3, 0x1.1111110b1e578p-7, 0x1.a01f57a6a61d5p-13};
 static const __attribute__((unused)) double v_short_cosh_fit_f64[] = {
     0x1p-1, 0x1.55555550551a1p-5, 0x1.6c1b13d138368p-10};
-/* (log(1 + r) - r) / r^2, the error weighed against r: 2^-56.5 */
+/* (log(1 + r) - r) / r^2, the error relative to r: 2^-56.5 */
 static const __attribute__((unused)) double v_log_fit_f64[] = {
     -0x1.fffffffffffd5p-2, 0x1.5555555555b3fp-2, -0x1.000000009ee4cp-2, 0x1.9999998488e22p-3,
     -0x1.5555422f5882ep-3, 0x1.2492ee63ace19p-3, -0x1.006c8e408e466p-3, 0x1.c461d253e60d6p-4};
-/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, against the logarithm of what has this r: 2^-69.7 */
+/* ((log(1 + r) - r) / r^2 + 1 / 2) / r, the error relative to the logarithm that has this r:
+ * 2^-69.7 */
 static const __attribute__((unused)) double v_pow_fit_f64[] = {
     0x1.5555555555555p-2, -0x1.fffffffffffefp-3, 0x1.999999999a909p-3, -0x1.5555555584cbcp-3,
     0x1.2492491e41c99p-3, -0x1.fffffbe45710ap-4, 0x1.c71c789df3213p-4, -0x1.99a9e0cd0d7c9p-4,
@@ -114,7 +118,7 @@ static const __attribute__((unused)) double v_log10_fit_f64[] = {
     0x1.aca96df8ba3c2p-57, -0x1.bcb7b1526e51cp-3, 0x1.287a7636f420ep-3, -0x1.bcb7b1524cbd4p-4,
     0x1.63c627769998dp-4, -0x1.287a76efac116p-4, 0x1.fc3f9d724aa55p-5, -0x1.bcb47023cc0edp-5,
     0x1.8b5799bafbfc1p-5, -0x1.66fe91712bc01p-5, 0x1.40d9742133d99p-5};
-/* c in m c = 1 + r, and -log c, by the four bits of m after those of V_LOG_FIRST. */
+/* c in m c = 1 + r, and -log c. The four bits of m after those of V_LOG_FIRST choose the row. */
 #if MG_LANE_BY_LANE /* for w_load_pairs */
 typedef const double (*v_log_rows_f64)[2];
 #define V_BOTH(c, t) {c, t},
@@ -179,8 +183,9 @@ static const __attribute__((unused)) double v_pow_table_f64[3][16] = {
      0x1.ab73b16bf4984p-44},
 };
 
-/* c, and a quarter of 1 / c, less and more i units of the bit to which i is shifted, so that adding
- * or taking off n and i so shifted leaves 2^n c and 2^-n / 4c; and i ln 2 / 16 - log c */
+/* c, and a quarter of 1 / c. i units of the bit to which i is shifted are subtracted from c and
+ * added to 1 / 4c. Adding or subtracting n and i, so shifted, then gives 2^n c and 2^-n / 4c. The
+ * third row is i ln 2 / 16 - log c. */
 static const __attribute__((unused)) double v_power_table_f64[3][16] = {
     {0x1p+0, 0x1.fb550cb86b544p-1, 0x1.f72b5cf6cf374p-1, 0x1.f38894e507874p-1,
      0x1.f06f9a28c76fcp-1, 0x1.ede97b6b3a9p-1, 0x1.ebfe924e92abp-1, 0x1.eaaffd4d8278p-1,

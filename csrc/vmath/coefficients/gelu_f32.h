@@ -1,23 +1,26 @@
-/* gelu_f32.h: tables of gelu_f32.inc.h, our own fits as those of erf.h.
+/* gelu_f32.h: tables of gelu_f32.inc.h, our own fits as in erf.h.
  *
- * Rows are the point c where a piece is expanded, the number very near to u(c),
- * and the coefficients of (u(c + d) - u(c)) / d, the last two of which share a number: its first 16
- * bits decide the one, the others are the first of the other. The last 8 bits of row 5, of tables that
- * are no step less u, are the first of what of a is added to max(x, 0), -1/2 or 0. The largest error,
- * weighed against u where it is not near its zero, is 2^-25. */
+ * The first rows are the point c about which a piece is expanded, and the number very near to u(c).
+ * Further rows are the coefficients of (u(c + d) - u(c)) / d. The last two coefficients share a
+ * number: its first 16 bits are one coefficient, its last 16 bits the first bits of the other. In
+ * tables of u without a step, the last 8 bits of row 5 are the first bits of a factor, -1/2 or 0.
+ * The factor times a is added to max(x, 0). The largest error is 2^-25, relative to u where u is
+ * not near its zero.
+ */
 #ifndef MG_VMATH_COEFFICIENTS_GELU_F32_H
 #define MG_VMATH_COEFFICIENTS_GELU_F32_H
 
 #include "vmath/piecewise.h"
 
 typedef struct {
-    float low;  /* below this there is another way */
-    float high; /* in the last piece, where u is nothing beside s */
+    float low;  /* below this, u is computed from an exponential */
+    float high; /* in the last piece, where u is negligible beside s */
     float k1, k2;
 #if MG_LANE_BY_LANE
     _Alignas(32) float by_piece[32][8];
 #else
-    _Alignas(MG_VECTOR_BYTES) float table[7][32]; /* a load that crosses lines takes twice as long */
+    /* a load across cache lines takes twice as long */
+    _Alignas(MG_VECTOR_BYTES) float table[7][32];
 #endif
 } v_pieces;
 

@@ -1,13 +1,13 @@
-/* inverse_trig.h: constants of inverse_trig.inc.h and tan.inc.h, both float widths. */
+/* inverse_trig.h: constants of inverse_trig.inc.h and tan.inc.h, in both float widths. */
 #ifndef MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
 #define MG_VMATH_COEFFICIENTS_INVERSE_TRIG_H
 
-/* pi is PI + PI_LOW; halves and quarters of both are exact. */
+/* pi is PI + PI_LOW. Halves and quarters of both are exact. */
 #define V_PI_F32 0x1.921fb6p+1f
 #define V_PI_LOW_F32 -0x1.777a5cp-24f
 #define V_PI_F64 0x1.921fb54442d18p+1
 #define V_PI_LOW_F64 0x1.1a62633145c07p-53
-#define V_HALF_RECIPROCAL_F32 0x7e7311c7u /* these bits less those of s: about 1 / (2 s) */
+#define V_HALF_RECIPROCAL_F32 0x7e7311c7u /* these bits less the bits of s: about 1 / (2 s) */
 #define V_HALF_RECIPROCAL_F64 0x7fce623822fc16e6u
 #define V_PIECE_INDEX_F32 21
 #define V_PIECE_INDEX_F64 50
@@ -23,7 +23,7 @@
 #define V_ATAN2_SCALE_F64 0x1p200
 #define V_ATAN2_TINY_F32 0x1p-100f
 #define V_ATAN2_TINY_F64 0x1p-900
-#define V_ATAN2_NOTHING_F32 0x1p-120f /* less than the squares, but of 0 */
+#define V_ATAN2_NOTHING_F32 0x1p-120f /* less than all squares except 0 */
 #define V_ATAN2_NOTHING_F64 0x1p-1000
 /* 16 / pi, and pi / 16 in three parts */
 #define V_TURNS_F32 0x1.45f306p+2f
@@ -56,7 +56,7 @@ static const __attribute__((unused)) double v_tan_fit_f64[] = {
     0x1.555555555556p-2, 0x1.11111110f515ap-3, 0x1.ba1ba32145422p-5, 0x1.664c222ad8804p-6,
     0x1.2550455c309cep-7};
 
-/* c and atan c, by the piece */
+/* c and atan c, by piece */
 static const __attribute__((unused)) float v_atan_table_f32[2][16] = {
     {0x1.f5ff1ap+0f, 0x1.3b706p+1f, 0x1.7b57a2p+1f, 0x1.90af44p+2f, 0, 0, 0, 0, 0x1.2eb998p-2f,
      0x1.c0675p-2f, 0x1.20a0d8p-1f, 0x1.5f4b04p-1f, 0x1.bacb0ap-1f, 0x1.1ca056p+0f, 0x1.5cd59cp+0f,
@@ -71,8 +71,9 @@ static const __attribute__((unused)) double v_atan_table_f64[2][16] = {
     {0x1.1941a837442dp+0, 0x1.2f0d6d992032ap+0, 0x1.3ee08a04ca494p+0, 0x1.699ceb3f3e472p+0, 0, 0, 0,
      0, 0x1.25fa1f91bedbp-2, 0x1.a64ba714e51e8p-2, 0x1.05fad8546b42cp-1, 0x1.33a0fdef61778p-1,
      0x1.6d08934010608p-1, 0x1.ad1edf3f3fc6p-1, 0x1.dfd7b0c238ebcp-1, 0x1.03dadf011ac56p+0}};
-/* The sine and the cosine of n pi/16, each pair scaled so that its ratio is right to ten bits more
- * than a number has. Floats have -0 for the sine of no turns, so that arguments keep their sign. */
+/* The sine and the cosine of n pi/16. Each pair is scaled so that its ratio is exact to ten bits
+ * more than a number has. Floats have -0 for the sine of no turns, so that arguments keep their
+ * sign. */
 static const __attribute__((unused)) float v_tan_table_f32[2][16] = {
     {-0x0p+0f, 0x1.8460ap-2f, 0x1.7d9436p-1f, 0x1.52b7c4p+0f, 0x1p+0f, 0x1.43d24cp+0f,
      0x1.cfcf14p+0f, 0x1.35e196p+0f, 0x1p+0f, 0x1.969616p+0f, 0x1.af7b88p+0f, 0x1.5edc7cp+0f,
