@@ -1065,7 +1065,7 @@ class Tensor(TensorBase):
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """The inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Tensor:
-        """X with A @ X = B, from the Cholesky factor L of A = L @ L^T, or U of A = U^T @ U."""
+        """X with A @ X = B, from a Cholesky factor: L with A = L @ L^T, or U with A = U^T @ U."""
     def det(self) -> Tensor:
         """The determinant of every matrix: 1 for size 0, NaN for a matrix with NaN."""
     def inverse(self) -> Tensor:

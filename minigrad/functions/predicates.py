@@ -59,12 +59,12 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 def is_complex(input: Tensor) -> bool:
-    """False: there are no complex numbers."""
+    """False: minigrad has no complex dtypes."""
     return False
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: there are no complex numbers."""
+    """False: minigrad has no complex dtypes."""
     return False
 
 

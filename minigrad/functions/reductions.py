@@ -62,7 +62,7 @@ _OF_ALL = {"sum": of_all(_r.SUM, kernels.sum), "mean": of_all(_r.MEAN, kernels.m
 def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
-    """Apply a row of the op table along the given dimensions, after a cast to ``dtype`` if given."""
+    """Apply a row of the op table along the given dimensions, after a cast to ``dtype`` if any."""
     if dim is dtype is None and row.name in _OF_ALL and keepdim is False and not numpy:
         out = _OF_ALL[row.name](x)
         if out is not NotImplemented:

@@ -268,7 +268,7 @@ def cholesky(input: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
-    """X with A @ X = B, from the Cholesky factor L of A = L @ L^T, or U of A = U^T @ U.
+    """X with A @ X = B, from a Cholesky factor: L with A = L @ L^T, or U with A = U^T @ U.
 
     The shapes are (..., n, k) and (..., n, n). Batch dimensions are broadcast.
     """
