@@ -85,10 +85,10 @@ class Adagrad(ByParameter):
 class Adadelta(ByParameter):
     """Adadelta (Zeiler 2012).
 
-    A step is the gradient times the root of the running mean of past squared steps, divided by the
-    root of the running mean of squared gradients. Both means decay by ``rho``. ``eps`` is added
-    under both roots. ``weight_decay`` times the parameter is added to the gradient. ``maximize``
-    ascends the gradient.
+    A step is g * sqrt(d) / sqrt(m), where g is the gradient. d is the running mean of past squared
+    steps, m of squared gradients. Both means decay by ``rho``. ``eps`` is added under both roots.
+    ``weight_decay`` times the parameter is added to the gradient. ``maximize`` ascends the
+    gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)

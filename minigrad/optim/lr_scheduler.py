@@ -47,10 +47,10 @@ class LRScheduler:
     state of the schedule passes the last completed step. Its groups must have an "initial_lr", as
     in an optimizer's state.
 
-    In this case rates are kept if they are neither the base rates nor the schedule's rates of that
-    step: another schedule or the user set them. The first of several combined schedules would
-    therefore hide the effect of the others. Load the optimizer's state first, or resume each
-    schedule by its own state.
+    Such a run keeps rates that are neither the base rates nor the schedule's rates of that step.
+    Another schedule or the user set them. The first of several combined schedules would therefore
+    hide the effect of the others. Load the optimizer's state first, or resume each schedule by its
+    own state.
 
     Raises TypeError unless ``optimizer`` is an optimizer. Raises ValueError for a missing initial
     rate and for arguments out of range.

@@ -24,10 +24,10 @@ class Muon(ByParameter):
     runs in the parameter's dtype. PyTorch's runs in bfloat16, so results agree to about two digits
     only.
 
-    ``adjust_lr_fn`` says how the rate depends on the shape: "original" (also for None) multiplies
-    it by ``sqrt(max(1, rows / columns))``, "match_rms_adamw" by ``0.2 * sqrt(max(rows, columns))``
-    (Liu et al. 2025). ``weight_decay`` shrinks the parameter as in :class:`AdamW`. ``maximize``
-    ascends the gradient.
+    ``adjust_lr_fn`` adjusts the rate to the shape. "original" (also for None) multiplies it by
+    ``sqrt(max(1, rows / columns))``. "match_rms_adamw" multiplies it by ``0.2 * sqrt(max(rows,
+    columns))`` (Liu et al. 2025). ``weight_decay`` shrinks the parameter as in :class:`AdamW`.
+    ``maximize`` ascends the gradient.
 
     Raises ValueError for parameters that are no matrices: give these to another optimizer.
 
