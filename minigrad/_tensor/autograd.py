@@ -56,7 +56,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     The hook may return another one.
 
     The gradient of a leaf is the sum that one backward adds to ``grad``. It is known at the end of
-    the pass. RuntimeError for a tensor that does not require grad.
+    the pass. Returns a handle: ``handle.remove()`` removes the hook. Raises RuntimeError for a
+    tensor that does not require grad.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)
@@ -87,9 +88,9 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     """Call ``hook(tensor)`` after each backward that added to this leaf's ``grad``.
 
     The hook is called when all leaves have their gradients. Nothing is recorded in the hook unless
-    the backward creates a graph. An optimizer may step in it, and ``grad`` may be set to None. An
-    optimizer may step in it, and ``grad`` may be set to None. Returns a handle: ``handle.remove()``
-    removes the hook. Raises RuntimeError for a tensor that does not require grad.
+    the backward creates a graph. An optimizer may step in it, and ``grad`` may be set to None.
+    Returns a handle: ``handle.remove()`` removes the hook. Raises RuntimeError for a tensor that is
+    no leaf or does not require grad.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)

@@ -603,13 +603,13 @@ class Tensor(TensorBase):
     def acosh(self) -> Tensor:
         """The inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); NaN below 1."""
     def add(self, other: Any, *older: Any, alpha: builtins.float = 1) -> Tensor:
-        """input + alpha * other, broadcast together; of bools, `or`."""
+        """input + alpha * other, broadcast together. For two bools it is logical or."""
     def addcdiv(self, tensor1: Any, tensor2: Any, *older: Any, value: builtins.float = 1) -> Tensor:
-        """input + value * tensor1 / tensor2, broadcast together; integers become floats."""
+        """input + value * tensor1 / tensor2, broadcast together. Integers become floats."""
     def addcmul(self, tensor1: Any, tensor2: Any, *older: Any, value: builtins.float = 1) -> Tensor:
         """input + value * tensor1 * tensor2, broadcast together."""
     def allclose(self, other: Any, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
-        """Whether all elements are close, as a Python bool; see :func:`isclose`."""
+        """True if all elements are close, as a Python bool. See :func:`isclose`."""
     def arccos(self) -> Tensor:
         """The angle from 0 to pi whose cosine is x; NaN beyond -1 and 1."""
     def arccosh(self) -> Tensor:
@@ -651,13 +651,13 @@ class Tensor(TensorBase):
     def ceil(self) -> Tensor:
         """The smallest integer not below x; its derivative is 0 everywhere."""
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
-        """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed."""
+        """The input raised to ``min`` and lowered to ``max``. Where min > max the result is ``max``."""
     def clamp_max(self, max: Any) -> Tensor:
-        """The input lowered to ``max``; as :func:`clamp`."""
+        """The input lowered to ``max``. Gradients are as for :func:`clamp`."""
     def clamp_min(self, min: Any) -> Tensor:
-        """The input raised to ``min``; as :func:`clamp`."""
+        """The input raised to ``min``. Gradients are as for :func:`clamp`."""
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
-        """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed."""
+        """The input raised to ``min`` and lowered to ``max``. Where min > max the result is ``max``."""
     def copysign(self, other: Any) -> Tensor:
         """|a| with the sign of b; the derivative with respect to a is 0 at a = 0, as that of abs."""
     def cos(self) -> Tensor:
@@ -669,13 +669,13 @@ class Tensor(TensorBase):
     def digamma(self) -> Tensor:
         """The derivative of lgamma; NaN at negative integers, where that has poles."""
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """input / other, of integers in the default float dtype, or rounded, when they stay integers."""
+        """input / other, broadcast together. Integers give the default float dtype."""
     def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """input / other, of integers in the default float dtype, or rounded, when they stay integers."""
+        """input / other, broadcast together. Integers give the default float dtype."""
     def eq(self, other: Any) -> Tensor:
         """a == b."""
     def equal(self, other: Any) -> builtins.bool:
-        """Whether shapes and elements are equal, as a Python bool; NaN never is."""
+        """True if shapes and all elements are equal, as a Python bool. NaN is equal to nothing."""
     def erf(self) -> Tensor:
         """The error function 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     def erfc(self) -> Tensor:
@@ -711,13 +711,13 @@ class Tensor(TensorBase):
     def gt(self, other: Any) -> Tensor:
         """a > b."""
     def heaviside(self, values: Any) -> Tensor:
-        """0 for negative input, ``values`` for input = 0, 1 for positive input."""
+        """The step function: 0 for negative input, ``values`` for input = 0, 1 for positive input."""
     def hypot(self, other: Any) -> Tensor:
         """sqrt(a^2 + b^2) without overflow on the way; its gradient at (0, 0) is 0."""
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0: sum of (x / 2)^2k / k!^2."""
     def isclose(self, other: Any, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
-        """Whether |input - other| <= atol + rtol |other|, as bool; infinities are close to themselves."""
+        """True where |input - other| <= atol + rtol |other|. Equal infinities are close."""
     def isfinite(self) -> Tensor:
         """Whether x is neither infinite nor NaN; of integers always."""
     def isinf(self) -> Tensor:
@@ -725,13 +725,13 @@ class Tensor(TensorBase):
     def isnan(self) -> Tensor:
         """Whether x is NaN; of integers never."""
     def isneginf(self) -> Tensor:
-        """Whether the input is -inf."""
+        """True where the input is -inf."""
     def isposinf(self) -> Tensor:
-        """Whether the input is inf."""
+        """True where the input is inf."""
     def le(self, other: Any) -> Tensor:
         """a <= b."""
     def lerp(self, end: Any, weight: Any) -> Tensor:
-        """input + weight * (end - input): exact at 0 and 1, a number or a tensor."""
+        """input + weight * (end - input). It is exact for the weights 0 and 1."""
     def less(self, other: Any) -> Tensor:
         """a < b."""
     def less_equal(self, other: Any) -> Tensor:
@@ -771,7 +771,7 @@ class Tensor(TensorBase):
     def multiply(self, other: Any) -> Tensor:
         """a * b."""
     def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
-        """The input with 0 for NaN, and the dtype's largest and lowest number for inf and -inf."""
+        """The input with NaN, inf and -inf replaced by numbers."""
     def ne(self, other: Any) -> Tensor:
         """a != b."""
     def neg(self) -> Tensor:
@@ -783,11 +783,11 @@ class Tensor(TensorBase):
     def not_equal(self, other: Any) -> Tensor:
         """a != b."""
     def polygamma(self, input: Any) -> Tensor:
-        """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``input.polygamma(n)``."""
+        """The n-th derivative of the digamma function, n = 0, 1, 2, ..."""
     def positive(self) -> Tensor:
         """The input itself. Raises TypeError for bool."""
     def pow(self, exponent: Any) -> Tensor:
-        """The input to the power ``exponent``; of int64, that is >= 0."""
+        """The input to the power ``exponent``. For int64 the exponent must not be negative."""
     def rad2deg(self) -> Tensor:
         """x radians in degrees, 180 x / pi."""
     def reciprocal(self) -> Tensor:
@@ -797,7 +797,7 @@ class Tensor(TensorBase):
     def remainder(self, other: Any) -> Tensor:
         """The exact remainder a - b floor(a / b), which has the sign of b, as Python's %."""
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
-        """The nearest multiple of 10^-decimals, halves to the even one; its derivative is 0 everywhere."""
+        """The nearest multiple of 10^-decimals, halves to even. The derivative is 0 everywhere."""
     def rsqrt(self) -> Tensor:
         """1 / sqrt(x)."""
     def sgn(self) -> Tensor:
@@ -819,9 +819,9 @@ class Tensor(TensorBase):
     def square(self) -> Tensor:
         """x * x."""
     def sub(self, other: Any, *older: Any, alpha: builtins.float = 1) -> Tensor:
-        """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
+        """input - alpha * other, broadcast together. Raises TypeError for bools: use logical_xor."""
     def subtract(self, other: Any, *older: Any, alpha: builtins.float = 1) -> Tensor:
-        """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
+        """input - alpha * other, broadcast together. Raises TypeError for bools: use logical_xor."""
     def tan(self) -> Tensor:
         """The tangent of x radians."""
     def tanh(self) -> Tensor:
@@ -833,153 +833,147 @@ class Tensor(TensorBase):
     def xlogy(self, other: Any) -> Tensor:
         """a log(b), and 0 where a is 0 unless b is NaN."""
     def all(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """Are all elements true (not 0)? NaN is true; of nothing the answer is yes."""
+        """True if all elements are true (not 0). NaN is true. For no elements the result is True."""
     def amax(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """The maximum; ties share the gradient evenly. NaN is above all numbers."""
+        """The maximum. Ties share the gradient evenly. NaN counts as the largest value."""
     def amin(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """The minimum; ties share the gradient evenly. NaN is below all numbers."""
+        """The minimum. Ties share the gradient evenly. NaN counts as the smallest value."""
     def aminmax(self, *, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Extrema:
-        """The minimum and the maximum, as a pair (min, max); ties share the gradient evenly."""
+        """The minimum and the maximum, as a pair (min, max). Ties share the gradient evenly."""
     def any(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """Is any element true (not 0)? NaN is true; of nothing the answer is no."""
+        """True if any element is true (not 0). NaN is true. For no elements the result is False."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """Where the maximum is, as int64: the first of ties, NaN before all."""
+        """The index of the maximum as int64: the first of ties, or the first NaN."""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """Where the minimum is, as int64: the first of ties, NaN before all; as argmax."""
+        """The index of the minimum as int64: the first of ties, or the first NaN."""
     def count_nonzero(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """How many elements are not 0, as int64; NaN is not 0."""
+        """The number of elements that are not 0, as int64. NaN counts."""
     def dist(self, other: Any, p: builtins.float = 2.0) -> Tensor:
         """The p-norm of ``input - other``, broadcast together, as one number."""
     def logsumexp(self, dim: Any = None, keepdim: builtins.bool = False, **numpy: Any) -> Tensor:
-        """log(exp(x1) + ... + exp(xn)), without overflow; -inf of nothing."""
+        """log(exp(x1) + ... + exp(xn)) without overflow. It is -inf for no elements."""
     @overload
     def max(self, dim: builtins.int, keepdim: builtins.bool = False, *, keepdims: builtins.bool = False) -> Found:
-        """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
-        values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
-        maximum."""
+        """The maximum of all elements, along a dimension with its indices, or of two tensors."""
     @overload
     def max(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> Found:
-        """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
-        values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
-        maximum."""
+        """The maximum of all elements, along a dimension with its indices, or of two tensors."""
     @overload
     def max(self, dim: Tensor | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, other: Tensor | None = None) -> Tensor:
-        """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
-        values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
-        maximum."""
+        """The maximum of all elements, along a dimension with its indices, or of two tensors."""
     def mean(self, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:
-        """The mean, (x1 + ... + xn) / n; NaN of nothing."""
+        """The mean (x1 + ... + xn) / n, which is NaN for no elements."""
     @overload
     def min(self, dim: builtins.int, keepdim: builtins.bool = False, *, keepdims: builtins.bool = False) -> Found:
-        """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
+        """The minimum of all elements, along a dimension with its indices, or of two tensors."""
     @overload
     def min(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> Found:
-        """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
+        """The minimum of all elements, along a dimension with its indices, or of two tensors."""
     @overload
     def min(self, dim: Tensor | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, other: Tensor | None = None) -> Tensor:
-        """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
+        """The minimum of all elements, along a dimension with its indices, or of two tensors."""
     def nanmean(self, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:
-        """The mean of all elements but NaN, which get a gradient of 0; NaN where there is no other."""
+        """The mean of all elements except NaN. It is NaN if there is no other element."""
     def nansum(self, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:
-        """The sum of all elements but NaN; these get a gradient of 0."""
+        """The sum of all elements except NaN. NaN elements get a gradient of 0."""
     def norm(self, p: builtins.float | str | None = 'fro', dim: Any = None, keepdim: builtins.bool = False, dtype: Any = None, **numpy: Any) -> Tensor:
-        """(|x1|^p + ... + |xn|^p)^(1/p), as vector_norm; ``"fro"``, the default, is p = 2."""
+        """The p-norm (|x1|^p + ... + |xn|^p)^(1/p), as vector_norm. The default ``"fro"`` is p = 2."""
     def prod(self, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:
-        """The product, x1 * x2 * ... * xn; 1 of nothing."""
+        """The product x1 * x2 * ... * xn, which is 1 for no elements."""
     def std(self, dim: Any = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, **given: Any) -> Tensor:
-        """The standard deviation, the root of the variance with ``correction=1`` by default."""
+        """The standard deviation, the square root of the variance, by default with ``correction=1``."""
     def sum(self, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None, **numpy: Any) -> Tensor:
-        """The sum, x1 + x2 + ... + xn; 0 of nothing."""
+        """The sum x1 + x2 + ... + xn, which is 0 for no elements."""
     def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix; ValueError unless there are two dimensions."""
+        """The sum of a matrix's diagonal. Raises ValueError unless there are two dimensions."""
     def var(self, dim: Any = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, **given: Any) -> Tensor:
-        """The variance, sum((input - mean)^2) / (n - correction); ``correction=1`` by default."""
+        """The variance sum((input - mean)^2) / (n - correction), by default with ``correction=1``."""
     def cummax(self, dim: Any = None, **numpy: Any) -> Found:
         """y[i] = max(input[0], ..., input[i]) along a dimension: values, and indices as int64."""
     def cummin(self, dim: Any = None, **numpy: Any) -> Found:
-        """y[i] = min(input[0], ..., input[i]) along a dimension: values and indices; as cummax."""
+        """y[i] = min(input[0], ..., input[i]) along a dimension: values and indices. See cummax."""
     def cumprod(self, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
         """y[i] = input[0] * input[1] * ... * input[i] along a dimension."""
     def cumsum(self, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
         """y[i] = input[0] + input[1] + ... + input[i] along a dimension."""
     def diff(self, n: builtins.int = 1, dim: Any = -1, prepend: Tensor | None = None, append: Tensor | None = None, **numpy: Any) -> Tensor:
-        """y[i] = input[i + 1] - input[i] along a dimension, n times over; of bools, if they differ."""
+        """y[i] = input[i + 1] - input[i] along a dimension, n times. For bools it is logical xor."""
     def log_softmax(self, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any) -> Tensor:
         """input - log(sum(exp(input))) along a dimension, the log of softmax without losing precision."""
     def logcumsumexp(self, dim: Any = None, **numpy: Any) -> Tensor:
         """y[i] = log(exp(input[0]) + ... + exp(input[i])) along a dimension, without overflow."""
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
-        """Each entry along a dimension, scaled down where its p-norm is above ``maxnorm`` to just that."""
+        """Scale entries along a dimension down to the p-norm ``maxnorm`` if theirs is larger."""
     def softmax(self, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any) -> Tensor:
-        """exp(input) / sum(exp(input)) along a dimension, without overflow; NaN for a row of -inf."""
+        """exp(input) / sum(exp(input)) along a dimension, without overflow. NaN for a row of -inf."""
     def adjoint(self) -> Tensor:
-        """The last two dimensions swapped, as ``input.mT``: a view. ValueError for fewer."""
+        """A view with the last two dimensions swapped, as ``input.mT``."""
     def broadcast_to(self, shape: Any) -> Tensor:
-        """As expand."""
+        """:func:`expand` under NumPy's name."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A contiguous copy with a gradient; ``memory_format`` is taken, and changes nothing."""
+        """A contiguous copy that passes gradients on. ``memory_format`` changes nothing."""
     def conj(self) -> Tensor:
-        """The input itself: there are no complex numbers, and a real number is its own conjugate."""
+        """The input itself: minigrad has no complex dtypes, and reals are their own conjugates."""
     def contiguous(self, memory_format: Any = None) -> Tensor:
-        """x itself where its elements lie in order without gaps, else a copy that does."""
+        """x itself if it is contiguous, else a contiguous copy."""
     def expand(self, *size: Any, **named: Any) -> Tensor:
-        """Size-1 dimensions repeated, and new ones in front, without a copy; -1 keeps a size."""
+        """A view with size-1 dimensions repeated, and new dimensions in front. -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor:
         """``expand(x, other.shape)``."""
     def flatten(self, start_dim: builtins.int | str = 0, end_dim: builtins.int = -1, *, order: str = 'C') -> Tensor:
-        """The dimensions from start_dim to end_dim as one; a view where possible."""
+        """The dimensions from start_dim to end_dim merged into one. A view if possible."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
-        """As movedim."""
+        """:func:`movedim` under NumPy's name."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
-        """The dimensions named by ``source`` moved to ``destination``, the others in order; a view."""
+        """A view with the dimensions ``source`` moved to ``destination``, the others in order."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """``length`` elements from ``start`` on along a dimension; a view."""
+        """A view of ``length`` elements from ``start`` on along a dimension."""
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """As :func:`minigrad.narrow`, but with memory of its own."""
+        """A copy of :func:`minigrad.narrow`'s result."""
     def permute(self, *dims: Any, **named: Any) -> Tensor:
-        """The dimensions in another order; a view."""
+        """A view with the dimensions in another order."""
     def ravel(self, order: str = 'C') -> Tensor:
-        """All elements as one dimension, in NumPy's order C, F, A or K; a view where possible."""
+        """All elements in one dimension, in NumPy's order C, F, A or K. A view if possible."""
     def reshape(self, *shape: Any, **named: Any) -> Tensor:
-        """The same elements in another shape, one size of which may be -1; a view where possible."""
+        """The same elements in another shape. One size may be -1. The result is a view if possible."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """``reshape(x, other.shape)``."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Entry ``index`` along a dimension, without that dimension; a view."""
+        """A view of entry ``index`` along a dimension, without this dimension."""
     def squeeze(self, dim: Any = None, **numpy: Any) -> Tensor:
-        """Without the dimensions of size 1: all, or those named that have size 1; a view."""
+        """A view without the dimensions of size 1: all of them, or only the given ones."""
     def sum_to_size(self, *size: Any) -> Tensor:
-        """The sum over the dimensions along which ``size`` would be broadcast to x's shape."""
+        """The sum over the dimensions along which a tensor of ``size`` broadcasts to x's shape."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """Two dimensions swapped; a view."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dimensions swapped; a view."""
     def t(self) -> Tensor:
-        """A matrix transposed, a vector or a number as it is; a view."""
+        """A view of a matrix, transposed. A vector or a 0-d tensor is unchanged."""
     def transpose(self, dim0: builtins.int | None = None, dim1: builtins.int | None = None) -> Tensor:
-        """Two dimensions swapped; all of them reversed where none is named, as NumPy does; a view."""
+        """A view with two dimensions swapped, or all reversed if none is given, as in NumPy."""
     def type_as(self, other: Tensor) -> Tensor:
         """``to(x, other.dtype)``."""
     def unbind(self, dim: builtins.int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-        """All entries along a dimension, without that dimension; views."""
+        """Views of all entries along a dimension, without this dimension."""
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """One dimension as several of the sizes given, one of which may be -1; a view."""
+        """A view with one dimension split into several of the given sizes. One size may be -1."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Windows of ``size`` elements along a dimension, ``step`` apart; a view."""
+        """A view of windows of ``size`` elements along a dimension, ``step`` apart."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """With a new dimension of size 1 at ``dim``; a view."""
+        """A view with a new dimension of size 1 at ``dim``."""
     def view(self, *shape: Any, dtype: Any = None) -> Tensor:
-        """As reshape, but ValueError where it would need a copy."""
+        """:func:`reshape` without a copy. Raises ValueError if a copy is needed."""
     def view_as(self, other: Tensor) -> Tensor:
         """``view(x, other.shape)``."""
     def argwhere(self) -> Tensor:
-        """As ``nonzero(input)``: the positions of the elements that are not 0, as rows."""
+        """The positions of the elements that are not 0, as rows: ``nonzero(input)``."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
-        """Elements along a dimension: ``y[i, j] = input[index[i, j], j]`` for dim 0, in any dimensions."""
+        """Elements along a dimension: ``y[i, j] = input[index[i, j], j]``, here for dim 0."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
-        """The entries along a dimension that a one-dimensional index names, in its order."""
+        """The entries along a dimension at the positions of a one-dimensional index, in its order."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """The input with ``value``, a number or a 0-d tensor, where the mask is true."""
+        """A copy of the input with ``value``, a number or a 0-d tensor, where the mask is true."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of the input where the mask is true, in row-major order, as one dimension."""
     @overload
@@ -989,178 +983,176 @@ class Tensor(TensorBase):
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The positions of the elements that are not 0, in row-major order, as int64."""
     def take(self, index: Tensor) -> Tensor:
-        """The elements of the input, flattened, at the indices, in the index's shape."""
+        """The elements of the flattened input at the indices, in the index's shape."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None, **numpy: Any) -> Tensor:
-        """input[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast."""
+        """The elements input[..., indices[..., k, ...], ...] along a dimension."""
     def addbmm(self, batch1: Any, batch2: Any, *older: Any, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta * input + alpha * (the sum over the stack of batch1 @ batch2); otherwise as addmm."""
+        """beta * input + alpha * (the sum over the stack of batch1 @ batch2)."""
     def addmm(self, mat1: Any, mat2: Any, *older: Any, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta * input + alpha * (mat1 @ mat2) for matrices; the input is broadcast."""
+        """beta * input + alpha * (mat1 @ mat2) for matrices. The input is broadcast."""
     def addmv(self, mat: Any, vec: Any, *older: Any, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta * input + alpha * (mat @ vec) for a matrix and a vector; otherwise as addmm."""
+        """beta * input + alpha * (mat @ vec) for a matrix and a vector. The rest is as for addmm."""
     def addr(self, vec1: Any, vec2: Any, *older: Any, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta * input + alpha * outer(vec1, vec2); otherwise as addmm."""
+        """beta * input + alpha * outer(vec1, vec2). The rest is as for addmm."""
     def baddbmm(self, batch1: Any, batch2: Any, *older: Any, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta * input + alpha * (batch1 @ batch2) for stacks of matrices; otherwise as addmm."""
+        """beta * input + alpha * (batch1 @ batch2) for stacks of matrices. The rest is as for addmm."""
     def bmm(self, mat2: Any) -> Tensor:
-        """Products of matrices in two stacks: shapes (s, n, k) and (s, k, m) give (s, n, m)."""
+        """Products of the matrices of two stacks: shapes (s, n, k) and (s, k, m) give (s, n, m)."""
     def cross(self, other: Any, dim: builtins.int | None = None, **numpy: Any) -> Tensor:
-        """The cross product of vectors of 3 along ``dim``; the other dimensions are broadcast."""
+        """The cross product of 3-vectors along ``dim``. The other dimensions are broadcast."""
     def dot(self, tensor: Any) -> Tensor:
-        """The sum of the input * tensor for two vectors of one length; ValueError for other shapes."""
+        """The sum of input * tensor for two vectors of one length."""
     def ger(self, vec2: Any) -> Tensor:
-        """As outer; BLAS's name."""
+        """:func:`outer` under BLAS's name."""
     def kron(self, other: Any) -> Tensor:
-        """The Kronecker product: every element of a times the whole of b, laid out as a is."""
+        """The Kronecker product: a with every element replaced by this element times b."""
     def matmul(self, other: Any) -> Tensor:
         """The matrix product by NumPy's rules, y[i, k] = sum over j of a[i, j] * b[j, k]."""
     def mm(self, mat2: Any) -> Tensor:
-        """The product of two matrices: shapes (n, k) and (k, m) give (n, m); ValueError for others."""
+        """The product of two matrices: shapes (n, k) and (k, m) give (n, m)."""
     def mv(self, vec: Any) -> Tensor:
         """A matrix times a vector: shapes (n, k) and (k,) give (n,)."""
     def outer(self, vec2: Any) -> Tensor:
-        """a[i] * b[j]: vectors of lengths n and m give (n, m)."""
+        """The products a[i] * b[j]: vectors of lengths n and m give (n, m)."""
     def vdot(self, other: Any) -> Tensor:
-        """As dot: for real numbers there is nothing to conjugate."""
+        """:func:`dot` under another name: real numbers are their own conjugates."""
     def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **numpy: Any) -> Tensor:
-        """The indices that sort input along a dimension, as int64; ties in their own order."""
+        """The indices that sort the input along a dimension, as int64. Ties keep their order."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, **numpy: Any) -> Found:
         """The k-th smallest element along a dimension, counted from 1: values, and indices as int64."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = True, **numpy: Any) -> Found:
-        """The input sorted along a dimension: values, and indices as int64; ties in their own order."""
+        """The input sorted along a dimension: values, and indices as int64. Ties keep their order."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, **numpy: Any) -> Found:
-        """The k largest elements along a dimension, or the smallest: values, and indices as int64."""
+        """The k largest or smallest elements along a dimension: values, and indices as int64."""
     @overload
     def median(self, dim: builtins.int, keepdim: builtins.bool = False, *, keepdims: builtins.bool = False) -> Found:
-        """The middle value in sorted order; of an even number of them the mean of the middle two."""
+        """The median: the middle value in sorted order, or the mean of the middle two."""
     @overload
     def median(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> Found:
-        """The middle value in sorted order; of an even number of them the mean of the middle two."""
+        """The median: the middle value in sorted order, or the mean of the middle two."""
     @overload
     def median(self, dim: None = None, keepdim: builtins.bool = False, *, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The middle value in sorted order; of an even number of them the mean of the middle two."""
+        """The median: the middle value in sorted order, or the mean of the middle two."""
     @overload
     def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False, *, keepdims: builtins.bool = False) -> Found:
-        """The median of all elements but NaN; NaN where there is no other. As median else."""
+        """The median of all elements except NaN; NaN if there is no other element."""
     @overload
     def nanmedian(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> Found:
-        """The median of all elements but NaN; NaN where there is no other. As median else."""
+        """The median of all elements except NaN; NaN if there is no other element."""
     @overload
     def nanmedian(self, dim: None = None, keepdim: builtins.bool = False, *, axis: None = None, keepdims: builtins.bool = False) -> Tensor:
-        """The median of all elements but NaN; NaN where there is no other. As median else."""
+        """The median of all elements except NaN; NaN if there is no other element."""
     def nanquantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
-        """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
+        """The quantile of all elements except NaN; NaN if there is no other element."""
     def quantile(self, q: Any, dim: Any = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', **numpy: Any) -> Tensor:
         """The q-quantile: the value at rank q (n - 1) in sorted order."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
-        """How often each of 0, 1, 2, ... occurs, as int64; or the sum of the weights that stand by it."""
+        """How often each of 0, 1, 2, ... occurs, as int64, or the sum of its weights."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
-        """How many elements are in each of ``bins`` equal parts of [min, max], in the input's dtype."""
+        """The number of elements in each of ``bins`` equal parts of [min, max], in the input's dtype."""
     @overload
     def unique(self, sorted: builtins.bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: builtins.int | None = None) -> Tensor:
-        """The different elements in sorted order, or the different slices along a dimension."""
+        """The distinct elements in sorted order, or the distinct slices along a dimension."""
     @overload
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
-        """The different elements in sorted order, or the different slices along a dimension."""
+        """The distinct elements in sorted order, or the distinct slices along a dimension."""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
-        """The input without the elements that equal the one before them; arguments as for unique."""
+        """The input without elements that equal their predecessor. Arguments are as for unique."""
     def inner(self, other: Any) -> Tensor:
-        """The sum of products over the last dimensions; the product where one operand is 0-d."""
+        """The sum of products over the last dimensions, or the product if one operand is 0-d."""
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
         """Lower triangular L with L @ L^T = A, or upper triangular U with U^T @ U = A."""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """The inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Tensor:
-        """X with A @ X = B, from the Cholesky factor L of A = L @ L^T, or U of A = U^T @ U."""
+        """X with A @ X = B, from a Cholesky factor: L with A = L @ L^T, or U with A = U^T @ U."""
     def det(self) -> Tensor:
-        """The determinant of every matrix; 1 for size 0, and NaN for a matrix that holds a NaN."""
+        """The determinant of every matrix: 1 for size 0, NaN for a matrix with NaN."""
     def inverse(self) -> Tensor:
-        """As linalg.inv."""
+        """:func:`minigrad.linalg.inv` under another name."""
     def logdet(self) -> Tensor:
         """log(det(A)): -inf for a singular matrix, NaN for a negative determinant."""
     def matrix_exp(self) -> Tensor:
-        """exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ... of the input A."""
+        """The matrix exponential exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ..."""
     def matrix_power(self, n: builtins.int) -> Tensor:
-        """input @ input @ ... @ input, n times; the identity for n = 0, and of the inverse below."""
+        """input @ input @ ... @ input, n times. For n = 0 it is the identity."""
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
-        """As linalg.pinv with ``rtol=rcond``."""
+        """:func:`minigrad.linalg.pinv` with ``rtol=rcond``."""
     def slogdet(self) -> Slogdet:
-        """sign and log|det(input)|, where the determinant itself might overflow: sign * exp(logabsdet)."""
+        """The sign and log|det(input)|, for determinants that overflow: sign * exp(logabsdet)."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-        """Views of at most ``chunks`` pieces of one size, the last of which may be shorter."""
+        """At most ``chunks`` pieces of one size, as views. The last may be shorter."""
     def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        """As tensor_split along the third dimension; into equal pieces only."""
+        """tensor_split into equal pieces along the third dimension."""
     def flip(self, *dims: Any, **named: Any) -> Tensor:
-        """The elements in reverse order along the dimensions named; a view."""
+        """A view with the elements in reverse order along the given dimensions."""
     def fliplr(self) -> Tensor:
-        """The columns, the second dimension, in reverse order; a view."""
+        """A view with the columns, the second dimension, in reverse order."""
     def flipud(self) -> Tensor:
-        """The rows, the first dimension, in reverse order; a view."""
+        """A view with the rows, the first dimension, in reverse order."""
     def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        """As tensor_split along the second dimension, of a vector the first; into equal pieces only."""
+        """tensor_split into equal pieces along the second dimension, or the first of a vector."""
     def repeat(self, *repeats: Any, **named: Any) -> Tensor:
-        """The tensor laid side by side with itself so many times along each dimension; a copy."""
+        """A copy with the tensor repeated so many times along each dimension."""
     def repeat_interleave(self, repeats: Any = None, dim: builtins.int | None = None, *, output_size: builtins.int | None = None, **numpy: Any) -> Tensor:
-        """Each entry along a dimension repeated, next to itself; NumPy's repeat."""
+        """Repeat each entry along a dimension, next to itself. This is NumPy's repeat."""
     def roll(self, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
-        """The elements moved on by ``shifts``, those pushed out coming in again at the start."""
+        """The elements shifted by ``shifts``. Elements shifted past the end reappear at the start."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = ...) -> Tensor:
-        """Turned by k quarters in the plane of two dimensions, from the first to the second; a view."""
+        """A view rotated by k quarter turns in the plane of two dims, from the first to the second."""
     def split(self, split_size_or_sections: Any, dim: builtins.int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-        """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
+        """Pieces as views: of one size (the last may be shorter), or of the sizes in a list."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Views of pieces of the sizes given."""
+        """Pieces of the given sizes, as views."""
     def tensor_split(self, indices_or_sections: Any, dim: builtins.int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-        """Views of exactly so many pieces, the first ones larger by one, or cut before each index."""
+        """Exactly so many pieces, or pieces that begin at each index, as views."""
     def tile(self, *dims: Any, **named: Any) -> Tensor:
-        """As repeat; dimensions that are not named, from the front, are not repeated. NumPy's tile."""
+        """:func:`repeat` as NumPy's tile: missing repeats at the front count as 1."""
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        """As tensor_split along the first of at least two dimensions; into equal pieces only."""
+        """tensor_split into equal pieces along the first of at least two dimensions."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
-        """A vector as a diagonal matrix; of a matrix, a copy of its diagonal."""
+        """The diagonal matrix of a vector, or a copy of the diagonal of a matrix."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
-        """Square planes of zeros, with the last dimension of the input on a diagonal of each."""
+        """Square planes of zeros whose diagonals are the last dimension of the input."""
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
-        """A matrix with all elements of the input, flattened, on a diagonal."""
+        """A matrix with the flattened input on a diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """``input[i, i + offset]`` for all i, in the plane of two dimensions, as the last one; a view."""
+        """A view of ``input[i, i + offset]`` for all i. The diagonal becomes the last dimension."""
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """``input`` with ``src`` in place of ``diagonal(input, offset, dim1, dim2)``."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
-        """The lower triangle of the last two dimensions, 0 above: up to ``diagonal`` right of the main
-        one."""
+        """The lower triangle of the last two dimensions, with 0 above diagonal number ``diagonal``."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
-        """The upper triangle of the last two dimensions, 0 below: from ``diagonal`` right of the main
-        one on."""
+        """The upper triangle of the last two dimensions, with 0 below diagonal number ``diagonal``."""
     def corrcoef(self) -> Tensor:
-        """The correlations of the variables, which are rows: covariances over both deviations."""
+        """The correlation matrix of variables, which are rows."""
     def cov(self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-        """The covariances of the variables, which are rows, over the observations, which are columns."""
+        """The covariance matrix of variables, which are rows. Observations are columns."""
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: builtins.bool = False) -> Histogram:
-        """How many elements lie in each bin, in the input's dtype, and the edges of the bins."""
+        """The number of elements in each bin, in the input's dtype, and the edges of the bins."""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, **numpy: Any) -> Found:
-        """The most frequent value along a dimension: values, and the last index of each as int64."""
+        """The most frequent values along a dimension, and the last index of each as int64."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-        """The input with ``alpha * source`` added where the index says, by entries along ``dim``."""
+        """A copy of the input with ``alpha * source`` added to entries along ``dim`` at the index."""
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        """The input with entries of ``source`` along ``dim`` in place of those that the index names."""
+        """A copy of the input with the entries along ``dim`` in the index replaced by ``source``."""
     def index_fill(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor:
-        """The input with ``value``, a number or a 0-d tensor, at the index's entries along ``dim``."""
+        """A copy of the input with the entries along ``dim`` in the index filled with ``value``."""
     def index_put(self, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
-        """The input with ``input[indices] = values``, or ``+=`` where they accumulate."""
+        """A copy of the input after ``input[indices] = values``, or ``+=`` if ``accumulate``."""
     def index_reduce(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
-        """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
+        """scatter_reduce for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """The input with the elements of ``source``, in order, where the mask is true."""
+        """A copy of the input with the elements of ``source``, in order, where the mask is true."""
     def put(self, index: Tensor, source: Any, accumulate: builtins.bool = False) -> Tensor:
-        """The input with elements of ``source``, or with them added, at ``index`` of it flattened."""
+        """A copy of the input with elements of ``source`` written, or added, at flat indices."""
     def scatter(self, dim: builtins.int, index: Tensor, src: Any = None, reduce: str | None = None, *, value: Any = None) -> Tensor:
-        """The input with ``input[index[i, j], j] = src[i, j]`` for dim 0: the inverse of gather."""
+        """A copy of the input after ``input[index[i, j], j] = src[i, j]``, here for dim 0."""
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        """The input with ``input[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
+        """A copy of the input after ``input[index[i, j], j] += src[i, j]``, here for dim 0."""
     def scatter_reduce(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
-        """The input with the values of ``src`` that the index sends to one place combined there."""
+        """A copy of the input where the values of ``src`` with the same index are combined."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-        """``input`` with ``src`` in place of entry ``index`` along a dimension."""
+        """A copy of ``input`` with entry ``index`` along a dimension replaced by ``src``."""
     def slice_scatter(self, src: Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> Tensor:
-        """``input`` with ``src`` in place of ``input[start:end:step]`` along a dimension."""
+        """A copy of ``input`` with ``input[start:end:step]`` along a dimension replaced by ``src``."""

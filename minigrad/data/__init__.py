@@ -1,4 +1,4 @@
-"""Datasets, samplers, and the loader that makes batches of them.
+"""Datasets, samplers, and the loader that makes batches of samples.
 
 >>> import minigrad as mg
 >>> from minigrad.data import DataLoader, TensorDataset

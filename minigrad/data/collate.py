@@ -1,4 +1,4 @@
-"""Collation: a list of samples becomes one batch of tensors in the same structure."""
+"""Collation: conversion of a list of samples to one batch of tensors in the same structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["default_collate", "default_convert"]
 
 
 def _is_array(x: Any) -> bool:
-    """An array, a NumPy scalar, or what shows its memory as one does (an image of PIL)."""
+    """True for an array, a NumPy scalar, or an object with an array interface, as PIL's images."""
     return hasattr(x, "__array_interface__") or hasattr(x, "__array__")
 
 
@@ -24,9 +24,10 @@ def _is_named_tuple(x: Any) -> bool:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample with its arrays as tensors, for loaders with ``batch_size=None``.
+    """Convert the arrays of a sample to tensors, for loaders with ``batch_size=None``.
 
-    Mappings, lists, tuples and named tuples are gone through; numbers and text stay.
+    Mappings, lists, tuples and named tuples are converted element by element. Numbers and text stay
+    unchanged.
 
     >>> import numpy as np
     >>> from minigrad.data import default_convert
@@ -52,7 +53,7 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Samples as a batch: each part gets a new first dimension.
+    """Collate samples into a batch: each part gets a new first dimension.
 
     ==============================  ===========================================================
     samples                         batch
@@ -118,7 +119,7 @@ def _columns(batch: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _like(model: Any, made: Any) -> Any:
-    """The new container, in the class of the model where that takes it."""
+    """The new container, converted to the class of ``model`` if possible."""
     if type(model) in (dict, list):
         return made
     try:

@@ -1,4 +1,4 @@
-"""Datasets: map-style (an index gives a sample) and iterable-style (a stream of samples)."""
+"""Datasets: map-style (a sample per index) and iterable-style (a stream of samples)."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Dataset(Generic[T_co]):
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Base class of iterable-style datasets: ``iter(dataset)`` is a stream of samples.
 
-    With several workers each iterates over a copy of the dataset, so ``__iter__`` has to ask
-    :func:`~minigrad.data.get_worker_info` which part is its own.
+    Each of several workers iterates over its own copy of the dataset. ``__iter__`` must therefore
+    ask :func:`~minigrad.data.get_worker_info` for its part of the data.
 
     >>> from minigrad.data import DataLoader, IterableDataset
     >>> class Count(IterableDataset):
@@ -75,7 +75,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Any, ...]]):
-    """Rows of tensors: sample i is ``(a[i], b[i], ...)``.
+    """Dataset of the rows of tensors: sample i is ``(a[i], b[i], ...)``.
 
     Raises ValueError if the tensors differ in their first size.
 
@@ -110,7 +110,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: sample i is the tuple, or the dict, of their samples i.
+    """Datasets in parallel: sample i is the tuple, or the dict, of the datasets' samples i.
 
     Raises ValueError if their lengths differ.
 
@@ -151,7 +151,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Map-style datasets one after the other.
+    """Concatenation of map-style datasets.
 
     Raises ValueError for no dataset at all, TypeError for an iterable-style one.
 
@@ -188,7 +188,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable-style datasets one after the other.
+    """Concatenation of iterable-style datasets.
 
     Raises TypeError for a dataset that is not iterable-style.
     """
@@ -239,7 +239,7 @@ class Subset(Dataset[T_co]):
 
 
 def _samples(dataset: Any, indices: Sequence[Any]) -> list[Any]:
-    """The samples at some indices, by one call where the dataset has ``__getitems__``."""
+    """The samples at some indices, by one call if the dataset has ``__getitems__``."""
     whole = getattr(dataset, "__getitems__", None)
     if whole is None:
         return [dataset[i] for i in indices]
@@ -253,7 +253,7 @@ def _samples(dataset: Any, indices: Sequence[Any]) -> list[Any]:
 
 
 def _fractions_as_lengths(fractions: Sequence[float], size: int) -> list[int]:
-    """Lengths by rounding down; what is left goes to the first ones, one each."""
+    """Lengths rounded down. The first parts get one more each until the sum is right."""
     for at, part in enumerate(fractions):
         if not 0 <= part <= 1:
             raise ValueError(f"[random_split] fraction {at} is {part}, but must be in [0, 1]")
@@ -266,10 +266,11 @@ def _fractions_as_lengths(fractions: Sequence[float], size: int) -> list[int]:
 def random_split(
     dataset: Any, lengths: Sequence[float], generator: Generator | None = None
 ) -> list[Subset[Any]]:
-    """Disjoint random subsets of a dataset, of given lengths or given fractions of it.
+    """Disjoint random subsets of a dataset with given lengths or fractions.
 
-    Fractions add up to 1. Lengths are rounded down, and what is left goes to the first ones, one
-    each. Raises ValueError for lengths that do not add up to the dataset's.
+    Fractions add up to 1. Their lengths are rounded down, and the first subsets get one more sample
+    each until all samples are used. Raises ValueError for lengths that do not add up to the
+    dataset's.
 
     >>> import minigrad as mg
     >>> parts = mg.data.random_split(range(10), [0.7, 0.3], mg.Generator().manual_seed(0))

@@ -1,4 +1,4 @@
-"""DataLoader: batches of a dataset, fetched by index, in the main thread or by workers."""
+"""The class DataLoader: batches of a dataset, fetched in the main thread or by workers."""
 
 from __future__ import annotations
 
@@ -25,28 +25,31 @@ _OP = "DataLoader"
 
 
 class _SlowWorkerError(RuntimeError):
-    """A worker took longer than the timeout: nobody waits for it."""
+    """A worker took longer than the timeout. The loader stops waiting for it."""
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset, one epoch for each time it is iterated over.
+    """Iterable over the batches of a dataset. Each iteration is one epoch.
 
-    ``batch_size`` samples at a time, in order, or in random order with ``shuffle``, are collated to
-    tensors by ``collate_fn``; with None samples come one by one. ``sampler`` gives the indices
-    instead, ``batch_sampler`` lists of them. ``drop_last`` leaves out a last batch that is shorter.
-    ``generator`` draws the order, by default the shared one, which ``mg.manual_seed`` starts over.
+    ``collate_fn`` collates ``batch_size`` samples at a time to tensors. ``batch_size=None`` gives
+    single samples. Samples come in order, or in random order with ``shuffle``. ``sampler`` may give
+    the indices, or ``batch_sampler`` lists of indices. ``drop_last`` leaves out a shorter last
+    batch. ``generator`` draws the order. By default it is the shared generator, which
+    ``mg.manual_seed`` seeds.
 
-    ``num_workers`` threads fetch ``prefetch_factor`` batches each ahead, or processes, where a
-    ``multiprocessing_context`` is named ("fork", "spawn", "forkserver"). The order of batches is
-    the same for any number of workers, unless ``in_order`` is False. In a worker random functions
-    draw from a generator of the batch, so that their numbers are the same for any number of
-    workers too; without workers they draw from the shared one. NumPy's and Python's own
-    generators are shared between threads. An error in a
-    worker is raised here again and names the sample. ``worker_init_fn`` is called with the number
-    of each worker first, ``timeout`` is in seconds. With ``persistent_workers`` they stay for the
-    next epoch. Memory is the CPU's: ``pin_memory`` changes nothing.
+    ``num_workers`` threads fetch ``prefetch_factor`` batches each in advance. They are processes if
+    a ``multiprocessing_context`` is given ("fork", "spawn", "forkserver"). The order of batches is
+    the same for any number of workers, unless ``in_order`` is False. An error in a worker is raised
+    again in the main thread, and names the sample. ``worker_init_fn`` is called in each worker with
+    its number. ``timeout`` is in seconds. With ``persistent_workers`` the workers stay for the next
+    epoch.
 
-    Whole batches of a :class:`TensorDataset`, or a :class:`Subset` of one, are taken by one index.
+    In a worker, random functions draw from a generator of the batch. Their numbers are therefore
+    the same for any number of workers. Without workers they draw from the shared generator. NumPy's
+    and Python's generators are shared between threads. ``pin_memory`` changes nothing, since memory
+    is the CPU's.
+
+    A batch of a :class:`TensorDataset`, or of a :class:`Subset` of one, is read by one index.
 
     Raises ValueError for arguments that exclude each other or are out of range.
 
@@ -150,7 +153,7 @@ class DataLoader(Generic[T_co]):
             raise ValueError(f"[{_OP}] without batches (batch_size=None) drop_last means nothing")
 
     def __len__(self) -> int:
-        """The number of batches of an epoch; TypeError where the dataset has no length."""
+        """The number of batches of an epoch. Raises TypeError if the dataset has no length."""
         if not self._streams:
             return len(self.batch_sampler if self._batched else self.sampler)
         size = len(self.dataset)
@@ -163,7 +166,7 @@ class DataLoader(Generic[T_co]):
         if rows is not None:
             return rows
         source = Source(self.dataset, self.collate_fn, self._batched)
-        indices = None if self._streams else iter(self._indices())  # draws the order
+        indices = None if self._streams else iter(self._indices())  # this draws the order
         if not self.num_workers:
             if indices is None:
                 return source.stream(self.batch_size, self.drop_last)
@@ -181,7 +184,7 @@ class DataLoader(Generic[T_co]):
     # ---- whole batches of tensors ----
 
     def _rows(self) -> Iterator[Any] | None:
-        """Batches by one index of each tensor; None where samples have to be taken one by one."""
+        """Batches read by one index per tensor. None if samples must be read one by one."""
         plain = self.worker_init_fn is None and self.multiprocessing_context is None
         if not (plain and self._batched and self.collate_fn is default_collate):
             return None
@@ -213,7 +216,7 @@ class DataLoader(Generic[T_co]):
     def _of_workers(
         self, workers: list[Worker], indices: Iterator[Any], seed: int
     ) -> Iterator[Any]:
-        """The batches in the order of the indices, some of which are fetched ahead."""
+        """The batches in the order of the indices. Some are fetched in advance."""
         pending: deque[Future[Any]] = deque()
         most = self.num_workers * (self.prefetch_factor or 2)
         number = 0
@@ -234,7 +237,7 @@ class DataLoader(Generic[T_co]):
             self._end(workers, pending)
 
     def _of_streams(self, workers: list[Worker], seed: int) -> Iterator[Any]:
-        """The batches of the workers' streams, by turns, until all have ended."""
+        """The batches of the workers' streams in turn, until all streams end."""
         pending: deque[Future[Any]] = deque()
         numbers: deque[int] = deque()
         most = self.prefetch_factor or 2
@@ -273,7 +276,7 @@ class DataLoader(Generic[T_co]):
             return future.result(self.timeout or None)
         except FutureTimeoutError:
             if future.done():
-                raise  # the user's own
+                raise  # an error of the user's code
             raise _SlowWorkerError(
                 f"[{_OP}] a worker took longer than the timeout of {self.timeout:g} seconds"
             ) from None
@@ -292,7 +295,7 @@ class DataLoader(Generic[T_co]):
 
 
 def _taken(tensors: tuple[Any, ...], places: Any, batches: Iterator[Any]) -> Iterator[list[Any]]:
-    """The rows of tensors at each batch of indices; rows side by side are copied, not shared."""
+    """The rows of tensors for each batch of indices. Adjacent rows are copied, not shared."""
     for rows in batches:
         if isinstance(rows, slice) and places is None:
             yield [x[rows].clone() for x in tensors]
@@ -303,7 +306,7 @@ def _taken(tensors: tuple[Any, ...], places: Any, batches: Iterator[Any]) -> Ite
 
 
 def _number(name: str, value: Any, least: int) -> int:
-    """A count; ValueError for all that is none, as PyTorch has it."""
+    """A count. As in PyTorch, anything else raises ValueError."""
     try:
         return integer(_OP, name, value, least)
     except TypeError as error:

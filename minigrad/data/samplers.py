@@ -1,4 +1,4 @@
-"""Samplers: the order, and the batches, in which a loader takes the indices of a dataset."""
+"""Samplers: iterables over the indices, or batches of indices, that a loader uses."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ __all__ = [
     "WeightedRandomSampler",
 ]
 
-_WHOLE = 2**20  # up to as many indices are drawn at once
+_WHOLE = 2**20  # most indices that are drawn at once
 _PIECE = 2**12
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Base class: iterating gives indices, or lists of indices for a ``batch_sampler``.
+    """Base class of iterables over indices, or over lists of indices for a ``batch_sampler``.
 
-    A subclass defines ``__iter__``, and ``__len__`` where the number is known.
+    A subclass defines ``__iter__``, and ``__len__`` if the number is known.
     """
 
     def __init__(self, data_source: Any = None) -> None:
-        del data_source  # PyTorch once took it
+        del data_source  # an argument of older PyTorch
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"[{type(self).__name__}] a sampler has to define __iter__")
@@ -49,7 +49,7 @@ class _IndexSampler(Sampler[int]):
     """A sampler whose indices of an epoch are one int64 tensor."""
 
     def order(self) -> Tensor:
-        """The indices of the next epoch; draws them where they are random."""
+        """The indices of the next epoch. Random indices are drawn here."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[int]:
@@ -81,10 +81,10 @@ class SequentialSampler(_IndexSampler):
 class RandomSampler(_IndexSampler):
     """Random indices, all different or drawn with replacement.
 
-    ``num_samples`` is by default the size of the dataset. Without replacement, a larger number
-    takes one permutation after the other. Numbers come from ``generator``, by default the shared
-    one, which ``mg.manual_seed`` starts over. An epoch of more than a million indices, if longer
-    than the dataset, is drawn in pieces while it is taken. It may be endless.
+    ``num_samples`` is by default the size of the dataset. A larger number without replacement uses
+    several permutations in turn. ``generator`` is by default the shared generator, which
+    ``mg.manual_seed`` seeds. An epoch of more than a million indices that is longer than the
+    dataset is drawn in pieces during the iteration. Such an epoch may be endless.
 
     >>> import minigrad as mg
     >>> sampler = mg.data.RandomSampler(range(4), generator=mg.Generator().manual_seed(0))
@@ -115,7 +115,7 @@ class RandomSampler(_IndexSampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def order(self) -> Tensor:
-        """The indices of an epoch, freshly drawn."""
+        """Draw the indices of an epoch."""
         size, count = len(self.data_source), self.num_samples
         if count:
             self._check_size()
@@ -127,13 +127,13 @@ class RandomSampler(_IndexSampler):
 
     @property
     def in_pieces(self) -> bool:
-        """Whether an epoch is too long to be drawn at once."""
+        """True if an epoch is too long to be drawn at once."""
         return self.num_samples > max(len(self.data_source), _WHOLE)
 
     def __iter__(self) -> Iterator[int]:
         if not self.in_pieces:
             return super().__iter__()
-        first = self._piece()  # drawn now, as a whole epoch is
+        first = self._piece()  # drawn now, like a whole epoch
         pieces = itertools.chain([first], iter(self._piece, None))
         return itertools.islice(itertools.chain.from_iterable(pieces), self.num_samples)
 
@@ -162,7 +162,7 @@ class SubsetRandomSampler(_IndexSampler):
         self.indices, self.generator = indices, generator
 
     def order(self) -> Tensor:
-        """The indices in a freshly drawn order."""
+        """The indices in a newly drawn order."""
         mixed = randperm(len(self.indices), generator=self.generator)
         return _long(self.indices)[mixed]
 
@@ -171,7 +171,7 @@ class SubsetRandomSampler(_IndexSampler):
 
 
 class WeightedRandomSampler(_IndexSampler):
-    """``num_samples`` of the indices ``0..len(weights)-1``, each as often as its weight says.
+    """``num_samples`` of the indices ``0..len(weights)-1``, drawn in proportion to the weights.
 
     Weights need not add up to 1. Raises ValueError for weights that are no vector.
 
@@ -202,7 +202,7 @@ class WeightedRandomSampler(_IndexSampler):
         self.replacement, self.generator = replacement, generator
 
     def order(self) -> Tensor:
-        """The indices of an epoch, freshly drawn."""
+        """Draw the indices of an epoch."""
         return multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
@@ -212,10 +212,10 @@ class WeightedRandomSampler(_IndexSampler):
 
 
 class DistributedSampler(_IndexSampler):
-    """The part of the indices that process ``rank`` of ``num_replicas`` takes.
+    """The part of the indices for process ``rank`` of ``num_replicas``.
 
-    All parts have one length: the last indices are dropped, or the first repeated. The order
-    depends on ``seed`` and the epoch, which :meth:`set_epoch` names, and not on the shared
+    All parts have the same length: the last indices are dropped, or the first ones repeated. The
+    order depends on ``seed`` and the epoch, which :meth:`set_epoch` sets, and not on the shared
     generator. By default there is one process.
 
     >>> from minigrad.data import DistributedSampler
@@ -262,12 +262,12 @@ class DistributedSampler(_IndexSampler):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next iteration."""
+        """Set the epoch, which determines the order of the next iteration."""
         self.epoch = epoch
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of ``batch_size`` indices of a sampler; the last may be shorter, or is dropped.
+    """Lists of ``batch_size`` indices of a sampler. A shorter last list may be dropped.
 
     >>> from minigrad.data import BatchSampler
     >>> list(BatchSampler(range(5), 2, drop_last=False))
@@ -284,7 +284,7 @@ class BatchSampler(Sampler[list[int]]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
-        return self._batches(iter(self.sampler))  # draws now, not when the first batch is taken
+        return self._batches(iter(self.sampler))  # draws now, not at the first batch
 
     def _batches(self, indices: Iterator[Any]) -> Iterator[list[int]]:
         while batch := list(itertools.islice(indices, self.batch_size)):
@@ -298,7 +298,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def cuts(batch_sampler: Any) -> Iterator[Any] | None:
-    """The batches of an epoch as slices or as index tensors, where both samplers are ours."""
+    """The batches of an epoch as slices or index tensors, if both samplers are minigrad's."""
     if type(batch_sampler) is not BatchSampler:
         return None
     sampler: Any = batch_sampler.sampler
@@ -325,7 +325,7 @@ def _long(indices: Any) -> Tensor:
 
 
 def _count(op: str, name: str, value: Any, least: int) -> int:
-    """A number of samples; ValueError for all that is none, as PyTorch has it."""
+    """A number of samples. As in PyTorch, anything else raises ValueError."""
     if isinstance(value, bool):
         raise ValueError(f"[{op}] {name} is {value}, but must be a positive integer")  # noqa: TRY004
     try:

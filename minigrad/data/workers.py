@@ -1,4 +1,4 @@
-"""Workers of a loader: threads or processes that fetch one batch after the other."""
+"""Workers of a loader: threads or processes that fetch batches one after another."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ __all__ = ["END", "Source", "Worker", "WorkerInfo", "get_worker_info"]
 
 
 class WorkerInfo(NamedTuple):
-    """The description of a worker that :func:`get_worker_info` returns there."""
+    """The description of a worker, as :func:`get_worker_info` returns it."""
 
     id: int  # from 0 on
     num_workers: int
-    seed: int  # of this worker
-    dataset: Any  # this worker's own: a copy
+    seed: int  # the worker's seed
+    dataset: Any  # the worker's own copy
 
 
 _at = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that this code runs in; None in the main thread.
+    """The description of the worker that runs this code, or None in the main thread.
 
-    A stream asks it which part of the data is its own.
+    An iterable dataset uses it to choose its part of the data.
     """
     return getattr(_at, "info", None)
 
 
 class _End:
-    """A stream has ended; a class, which stays the same between processes."""
+    """Marks the end of a stream. A class stays the same object between processes."""
 
 
 END = _End
 
 
 class Source:
-    """A dataset and how to make a batch of it, which workers have copies of."""
+    """A dataset and the function that collates its samples. Each worker has a copy."""
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], batched: bool) -> None:
         self.dataset = dataset
@@ -54,7 +54,7 @@ class Source:
         self.batched = batched
 
     def fetch(self, index: Any) -> Any:
-        """The batch at these indices, or the sample at this one; an error names the sample."""
+        """The batch at these indices, or the sample at one index. An error names the sample."""
         if not self.batched:
             return _named(index, lambda: self.collate(self.dataset[index]))
         if hasattr(self.dataset, "__getitems__"):
@@ -76,20 +76,20 @@ class Source:
 
 
 def _named(index: Any, take: Callable[[], Any]) -> Any:
-    """The words for this index, or these, with which an error in a worker says where it is."""
+    """The text by which an error in a worker names an index or indices."""
     where = f"[DataLoader] sample{'s' if isinstance(index, list) else ''} {index}"
     try:
         return take()
-    except StopIteration as error:  # which would end the loop without a word
+    except StopIteration as error:  # it would silently end the loop
         raise RuntimeError(f"{where} raised StopIteration") from error
     except Exception as error:
         if get_worker_info() is None:
-            raise  # the traceback says where
+            raise  # the traceback names the place
         raise _with(error, where) from error
 
 
 def _with(error: Exception, where: str) -> Exception:
-    """An error of the same class that says where it was raised, or a RuntimeError."""
+    """An error of the same class, or a RuntimeError, that says where it was raised."""
     try:
         made = type(error)(f"{where}: {error}")
     except Exception:
@@ -101,7 +101,7 @@ def _with(error: Exception, where: str) -> Exception:
 
 
 def _begin(source: Source, number: int, count: int, seed: int, init: Any, process: bool) -> None:
-    """Start a worker: take a copy of the dataset, and call the user's function."""
+    """Start a worker: copy the dataset, and call the user's ``worker_init_fn``."""
     own = Source(copy.copy(source.dataset), source.collate, source.batched)
     _at.source, _at.stream = own, None
     _at.info = WorkerInfo(number, count, seed, own.dataset)
@@ -130,7 +130,7 @@ def _next(seed: int) -> Any:
 
 
 class Worker:
-    """One thread or one process, and the batches that were requested of it."""
+    """One thread or process, and the batches that were requested from it."""
 
     def __init__(
         self, source: Source, number: int, count: int, seed: int, init: Any, context: Any
@@ -145,7 +145,7 @@ class Worker:
             self._run = ProcessPoolExecutor(1, context, initializer=_begin, initargs=args)
 
     def fetch(self, index: Any, seed: int) -> Future[Any]:
-        """The batch at these indices, to come."""
+        """A future of the batch at these indices."""
         return self._run.submit(_fetch, index, seed)
 
     def open(self, batch_size: int | None, drop_last: bool) -> None:
@@ -153,9 +153,9 @@ class Worker:
         self._run.submit(_open, batch_size, drop_last)
 
     def next(self, seed: int) -> Future[Any]:
-        """The next batch of the stream, to come, or END."""
+        """A future of the next batch of the stream, or of END."""
         return self._run.submit(_next, seed)
 
     def close(self, waits: bool = True) -> None:
-        """End after the batch that is being fetched, for which it waits; others are given up."""
+        """Stop after the current batch, and wait for it. Other requested batches are dropped."""
         self._run.shutdown(wait=waits, cancel_futures=True)

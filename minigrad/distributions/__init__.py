@@ -96,8 +96,8 @@ from minigrad.distributions.transforms import (
 from minigrad.distributions.von_mises import VonMises
 from minigrad.distributions.wishart import Wishart
 
-# PyTorch has a module for each family: ``from torch.distributions.normal import Normal``. These
-# are the names of those that share a module here.
+# PyTorch has a module for each family: ``from torch.distributions.normal import Normal``. These are
+# the names of families that share a module here.
 _SHARED = {
     composed: "independent mixture_same_family transformed_distribution",
     continuous: "cauchy exponential gumbel half_cauchy half_normal laplace log_normal normal "
@@ -111,7 +111,7 @@ for _module, _names in _SHARED.items():
     for _name in _names.split():
         sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _module
 
-del kl_between  # which was imported for what it registers
+del kl_between  # imported only for its registrations
 
 __all__ = [
     "AbsTransform",

@@ -1,4 +1,4 @@
-"""Distributions composed of others: independent dimensions, transformed values, mixtures."""
+"""Distributions composed of other distributions: independent dimensions, transforms, mixtures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 
 
 class Independent(Distribution):
-    """A distribution whose last batch dimensions are parts of one value.
+    """A distribution whose last batch dimensions become dimensions of one value.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.Independent(mg.distributions.Normal(mg.zeros(4, 3), 1.0), 1)
@@ -44,17 +44,17 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """As of the base."""
+        """Taken from the base."""
         return bool(self.base_dist.has_rsample)
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
-        """As of the base, unless several parts make a value."""
+        """Taken from the base; False if a value has several parts."""
         return bool(self.base_dist.has_enumerate_support) and not self.reinterpreted_batch_ndims
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of the base, of values with more dimensions."""
+        """The base's support, for values with more dimensions."""
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
@@ -62,17 +62,17 @@ class Independent(Distribution):
         return value
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
         return Independent(base, n, validate_args=False)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values of the base."""
+        """Samples of the base."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values of the base with their gradients."""
+        """Differentiable samples of the base."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
@@ -80,7 +80,7 @@ class Independent(Distribution):
         return last_added(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values of the base; NotImplementedError for those of several parts."""
+        """All values of the base. Raises NotImplementedError if a value has several parts."""
         if self.reinterpreted_batch_ndims:
             raise NotImplementedError("[Independent] the values of several parts are not counted")
         return self.base_dist.enumerate_support(expand)
@@ -91,17 +91,17 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Any:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_dist.mean
 
     @property
     def mode(self) -> Any:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_dist.mode
 
     @property
     def variance(self) -> Any:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_dist.variance
 
     def __repr__(self) -> str:
@@ -109,7 +109,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The values of a distribution after transforms.
+    """The distribution of the values of a base distribution after transforms.
 
     >>> import minigrad as mg
     >>> from minigrad.distributions import Normal, TransformedDistribution, transforms
@@ -148,12 +148,12 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """As of the base."""
+        """Taken from the base."""
         return bool(self.base_dist.has_rsample)
 
     @property
     def support(self) -> Any:
-        """The set of values that the last transform gives."""
+        """The codomain of the last transform."""
         if not self.transforms:
             return self.base_dist.support
         found: Any = self.transforms[-1].codomain
@@ -161,7 +161,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(found, more) if more > 0 else found
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         made = copy.copy(self)
         shape = (*batch_shape, *self.event_shape)
         wide = tuple(self._whole.inverse_shape(shape))
@@ -170,16 +170,16 @@ class TransformedDistribution(Distribution):
         return made
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values without a gradient."""
+        """Samples without a gradient."""
         with no_grad():
             return self._whole(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameters of the base and of the transforms."""
+        """Samples, differentiable with respect to the parameters of base and transforms."""
         return self._whole(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The base's at the inverse, less how the transforms stretch."""
+        """The base's log_prob at the inverse, less the log-determinants of the transforms."""
         y, total = self._validate_sample(value), 0.0
         event = len(self.event_shape)
         for part in reversed(self.transforms):
@@ -192,16 +192,16 @@ class TransformedDistribution(Distribution):
         return total + last_added(base, event - len(self.base_dist.event_shape))
 
     def cdf(self, value: Any) -> Any:
-        """The base's at the inverse; for transforms of one sign."""
+        """The base's cdf at the inverse, for monotonic transforms."""
         found = self.base_dist.cdf(self._whole.inv(self._validate_sample(value)))
         return self._turned(found)
 
     def icdf(self, value: Any) -> Any:
-        """The quantile; for transforms of one sign."""
+        """The quantile, for monotonic transforms."""
         return self._whole(self.base_dist.icdf(self._turned(value)))
 
     def _turned(self, p: Any) -> Any:
-        """Probabilities of what is above, where the transforms decrease."""
+        """p, or 1 - p where the transforms decrease."""
         sign = self._whole.sign
         if isinstance(sign, (int, float)):
             return p if sign > 0 else 1 - p
@@ -239,11 +239,11 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """As of all components."""
+        """The support of all components."""
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         count = self.mixture_distribution.param_shape[-1]
         return MixtureSameFamily(
             self.mixture_distribution.expand(batch_shape),
@@ -255,14 +255,14 @@ class MixtureSameFamily(Distribution):
         return value
 
     def _weighted(self, x: Any) -> Any:
-        """The mean of the components' values."""
+        """The weighted mean of the components' values."""
         n = len(self.event_shape)
         p = self.mixture_distribution.probs
         p = f.reshape(p, (*p.shape, *(1,) * n))
         return f.sum(p * x, -1 - n)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values of components that are drawn first."""
+        """Samples: a component is drawn first, then its value."""
         n = len(self.event_shape)
         picked = self.mixture_distribution.expand(self.batch_shape).sample(sample_shape)
         values = self.component_distribution.sample(sample_shape)
@@ -271,20 +271,20 @@ class MixtureSameFamily(Distribution):
         return f.squeeze(f.gather(values, len(picked.shape), index), len(picked.shape))
 
     def log_prob(self, value: Any) -> Any:
-        """log of the sum of weights times densities."""
+        """The logarithm of the weighted sum of the components' densities."""
         n = len(self.event_shape)
         x = f.unsqueeze(value, -1 - n)
         log = self.component_distribution.log_prob(x)
         return f.logsumexp(log + self.mixture_distribution.logits, -1)
 
     def cdf(self, value: Any) -> Any:
-        """The mean of the components'."""
+        """The weighted mean of the components' distribution functions."""
         found = self.component_distribution.cdf(f.unsqueeze(value, -1))
         return f.sum(found * self.mixture_distribution.probs, -1)
 
     @property
     def mean(self) -> Any:
-        """The mean of the components' means."""
+        """The weighted mean of the components' means."""
         return self._weighted(self.component_distribution.mean)
 
     @property

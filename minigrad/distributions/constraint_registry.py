@@ -1,7 +1,7 @@
 """Registry of transforms from all numbers to the values that a constraint allows.
 
-``biject_to(constraint)`` is a bijective transform, for densities. ``transform_to(constraint)`` is
-one for optimisation, which may be cheaper and may give the same value for several numbers.
+``biject_to(constraint)`` is a bijective transform, for densities. ``transform_to(constraint)`` is a
+transform for optimisation. It may be cheaper, and need not be injective.
 
 >>> import minigrad as mg
 >>> from minigrad.distributions import constraints, transform_to
@@ -23,15 +23,16 @@ Factory = Callable[[Any], t.Transform]
 
 
 class ConstraintRegistry:
-    """A table of functions that make a transform, by the class of the constraint."""
+    """A table from classes of constraints to functions that create transforms."""
 
     def __init__(self) -> None:
         self._factories: dict[type, Factory] = {}
 
     def register(self, constraint: Any, factory: Factory | None = None) -> Any:
-        """Note a function that makes the transform for constraints of a class, or of an instance's.
+        """Register a function that creates transforms for a class of constraints.
 
-        Without ``factory`` a decorator. TypeError for what is no constraint.
+        An instance stands for its class. Without ``factory`` this is a decorator. Raises TypeError
+        unless ``constraint`` is a constraint.
         """
         if factory is None:
             return lambda given: self.register(constraint, given)
@@ -42,9 +43,9 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> t.Transform:
-        """The transform for a constraint; NotImplementedError where none was registered.
+        """The transform for a constraint. Raises NotImplementedError if none was registered.
 
-        A subclass has the transform of the nearest class that has one.
+        A subclass uses the transform of its nearest registered base class.
         """
         for kind in type(constraint).__mro__:
             if kind in self._factories:
@@ -114,7 +115,7 @@ for _definite in (c.positive_definite, c.positive_semidefinite):
 
 
 def _register_parts(registry: ConstraintRegistry) -> None:
-    """Constraints made of others have transforms made of those of the same registry."""
+    """Register composed constraints: their transforms compose transforms of the registry."""
 
     def independent(constraint: Any) -> t.Transform:
         base = registry(constraint.base_constraint)

@@ -1,6 +1,7 @@
-"""Constraints: which values a parameter or a sample may have.
+"""Constraints: conditions on the values of parameters and samples.
 
-``check(value)`` of a constraint is a tensor of bools, one for each value. Names are PyTorch's.
+``check(value)`` of a constraint is a bool tensor, with one element for each value. Names are
+PyTorch's.
 
 >>> import minigrad as mg
 >>> from minigrad.distributions import constraints
@@ -53,17 +54,17 @@ __all__ = [
 
 
 class Constraint:
-    """A condition on values; a subclass defines ``check``.
+    """A condition on values. A subclass defines ``check``.
 
-    ``event_dim`` counts the last dimensions that make one value together. ``is_discrete`` says
-    whether the values are whole numbers.
+    ``event_dim`` is the number of last dimensions that make up one value. ``is_discrete`` says
+    whether the values are integers.
     """
 
     is_discrete: Any = False
     event_dim: Any = 0
 
     def check(self, value: Any) -> Any:
-        """Whether each value fulfils the condition."""
+        """True for each value that fulfils the condition."""
         raise NotImplementedError(f"[{type(self).__name__}] check")
 
     def __repr__(self) -> str:
@@ -74,7 +75,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A condition that depends on other parameters, so that nothing can be checked."""
+    """A condition that depends on other parameters, so it cannot be checked."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         self.is_discrete, self.event_dim = is_discrete, event_dim
@@ -86,14 +87,14 @@ class _Dependent(Constraint):
         )
 
     def check(self, value: Any) -> Any:
-        """ValueError: the condition is not known."""
+        """Raise a ValueError: the condition is not known."""
         raise ValueError("[Constraint] a dependent constraint needs the other parameters")
 
 
 class dependent_property(property, _Dependent):  # noqa: N801 - PyTorch's name
-    """A property whose value is a constraint, which depends on the parameters.
+    """A property whose value is a constraint that depends on the parameters.
 
-    As a decorator, with ``is_discrete`` and ``event_dim`` or without.
+    It is a decorator, with or without the arguments ``is_discrete`` and ``event_dim``.
     """
 
     def __init__(
@@ -107,12 +108,12 @@ class dependent_property(property, _Dependent):  # noqa: N801 - PyTorch's name
         _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, fn: Any) -> Any:  # type: ignore[override]
-        """The property of a function, with what this one says of it."""
+        """The property for a function, with the arguments of this one."""
         return type(self)(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether the condition depends on other parameters."""
+    """True if the condition depends on other parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -120,7 +121,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _Real(Constraint):
-    """All numbers but NaN."""
+    """All numbers except NaN."""
 
     def check(self, value: Any) -> Any:
         return value == value
@@ -196,7 +197,7 @@ class _IntegerGreaterThanEq(_GreaterThanEq):
 
 
 class _Plain:
-    """A bounded condition whose name says the bounds."""
+    """A bounded condition whose name includes the bounds."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lstrip('_')}()"
@@ -295,7 +296,8 @@ class _OfEigenvalues(_Symmetric):
         from minigrad import linalg
 
         alike = super().check(value)
-        if not bool(alike.all()):  # the eigenvalues of others are none of the whole matrix
+        # eigenvalues of a triangle of an asymmetric matrix are not the matrix's
+        if not bool(alike.all()):
             return alike
         return alike & self._allows(linalg.eigvalsh(value.detach())[..., 0])
 
@@ -317,7 +319,7 @@ class _PositiveSemidefinite(_OfEigenvalues):
 
 
 class _Independent(Constraint):
-    """A condition on all parts of a value, which the last dimensions are."""
+    """A condition on all parts of a value, along the last dimensions."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = base_constraint
@@ -341,14 +343,14 @@ class _RealVector(_Plain, _Independent):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The condition of a mixture's components, each of which a value must fulfil."""
+    """The condition of a mixture: a value must fulfil the conditions of all components."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
         self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim
 
     def check(self, value: Any) -> Any:
-        """Whether each value fulfils the condition of all components."""
+        """True for each value that fulfils the conditions of all components."""
         return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:
@@ -356,7 +358,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
 
 class _Several(Constraint):
-    """Conditions on parts along a dimension."""
+    """Base of conditions on parts along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         self.cseq, self.dim = list(cseq), dim

@@ -1,4 +1,4 @@
-"""Continuous distributions of one number whose samples are functions of simple noise."""
+"""Continuous distributions of one number whose samples are functions of uniform or normal noise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def uniform(shape: Any, dtype: Any) -> Any:
 
 
 class _LocationScale(Distribution):
-    """``loc + scale * noise``."""
+    """Base of distributions of ``loc + scale * noise``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
     has_rsample = True
@@ -54,7 +54,7 @@ class _LocationScale(Distribution):
         raise NotImplementedError
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the location and the scale."""
+        """Samples, differentiable with respect to the location and the scale."""
         return self.loc + self.scale * self._noise(self._extended_shape(sample_shape))
 
     def _standard(self, value: Any) -> Any:
@@ -72,7 +72,7 @@ class _LocationScale(Distribution):
 
 
 class Normal(_LocationScale, ExponentialFamily):
-    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
+    """The normal distribution with mean ``loc`` and standard deviation ``scale``.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.Normal(mg.tensor([0.0, 1.0]), 2.0)
@@ -88,7 +88,7 @@ class Normal(_LocationScale, ExponentialFamily):
         return -0.5 * self._standard(value) ** 2 - f.log(self.scale) - _HALF_LOG_2PI
 
     def cdf(self, value: Any) -> Any:
-        """The probability of what is not above a value."""
+        """The probability of numbers up to ``value``."""
         return special.ndtr(self._standard(value))
 
     def icdf(self, value: Any) -> Any:
@@ -135,7 +135,7 @@ class Laplace(_LocationScale):
         return -f.abs(self._standard(value)) - f.log(2 * self.scale)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of what is not above a value."""
+        """The probability of numbers up to ``value``."""
         z = self._standard(value)
         tail = 0.5 * f.exp(-f.abs(z))
         return f.where(z < 0, tail, 1 - tail)
@@ -157,7 +157,7 @@ class Laplace(_LocationScale):
 
 
 class Cauchy(_LocationScale):
-    """The Cauchy distribution; its mean and variance do not exist (NaN, infinity)."""
+    """The Cauchy distribution. Its mean does not exist (NaN), and its variance is infinite."""
 
     def _noise(self, shape: Any) -> Any:
         return f.tan(math.pi * (uniform(shape, self.loc.dtype) - 0.5))
@@ -167,13 +167,13 @@ class Cauchy(_LocationScale):
         return -math.log(math.pi) - f.log(self.scale) - f.log1p(self._standard(value) ** 2)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of what is not above a value."""
+        """The probability of numbers up to ``value``."""
         z = self._standard(value)
         return f.atan2(f.to(z == z, z.dtype), -z) / math.pi
 
     def icdf(self, value: Any) -> Any:
         """The quantile."""
-        low = value < 0.25  # where the distance from a half has lost digits
+        low = value < 0.25  # where value - 1/2 has lost digits
         tail = -1 / f.tan(math.pi * f.where(low, value, 0.25))
         return self.loc + self.scale * f.where(low, tail, f.tan(math.pi * (value - 0.5)))
 
@@ -227,9 +227,9 @@ class Gumbel(_LocationScale):
 
 
 class Uniform(Distribution):
-    """Numbers from ``low`` to below ``high``; values outside have the log-density -infinity.
+    """The uniform distribution on [low, high). The log-density outside is -infinity.
 
-    Raises ValueError where low is not below high.
+    Raises ValueError if low is not below high.
     """
 
     arg_constraints = {"low": constraints.real, "high": constraints.real}  # noqa: RUF012
@@ -243,16 +243,16 @@ class Uniform(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From low to high."""
+        """Numbers from low to high."""
         return constraints.interval(self.low.detach(), self.high.detach())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the bounds."""
+        """Samples, differentiable with respect to the bounds."""
         u = rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
-        """-log(high - low) inside."""
+        """-log(high - low) inside, -infinity outside."""
         x = self._validate_sample(value)
         inside = (x >= self.low) & (x < self.high)
         return f.where(inside, -f.log(self.high - self.low), -math.inf)
@@ -276,7 +276,7 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Any:
-        """NaN: all are as likely."""
+        """NaN: all values are equally likely."""
         return self.high * math.nan
 
     @property
@@ -286,7 +286,7 @@ class Uniform(Distribution):
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times at a ``rate``."""
+    """The exponential distribution of waiting times with a ``rate``."""
 
     arg_constraints = {"rate": constraints.positive}  # noqa: RUF012
     has_rsample = True
@@ -297,11 +297,11 @@ class Exponential(ExponentialFamily):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 on."""
+        """Non-negative numbers."""
         return constraints.nonnegative
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with a gradient by the rate."""
+        """Samples, differentiable with respect to the rate."""
         return -f.log(uniform(self._extended_shape(sample_shape), self.rate.dtype)) / self.rate
 
     def log_prob(self, value: Any) -> Any:
@@ -348,7 +348,7 @@ class Exponential(ExponentialFamily):
 
 
 class LogNormal(Distribution):
-    """exp of the normal distribution of ``loc`` and ``scale``."""
+    """The distribution of exp(x) for normal x with ``loc`` and ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
     has_rsample = True
@@ -368,16 +368,16 @@ class LogNormal(Distribution):
         return constraints.positive
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameters."""
+        """Samples, differentiable with respect to the parameters."""
         return f.exp(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The normal's at log(x), less log(x)."""
+        """The normal log-density at log(x), less log(x)."""
         log = f.log(self._validate_sample(value))
         return self.base_dist.log_prob(log) - log
 
     def cdf(self, value: Any) -> Any:
-        """The normal's at log(x)."""
+        """The normal distribution function at log(x)."""
         return self.base_dist.cdf(f.log(self._validate_sample(value)))
 
     def icdf(self, value: Any) -> Any:
@@ -385,7 +385,7 @@ class LogNormal(Distribution):
         return f.exp(self.base_dist.icdf(value))
 
     def entropy(self) -> Any:
-        """The normal's plus loc."""
+        """The entropy of the normal distribution plus loc."""
         return self.base_dist.entropy() + self.loc
 
     @property
@@ -405,7 +405,7 @@ class LogNormal(Distribution):
 
 
 class _Half(Distribution):
-    """The absolute values of a distribution around 0."""
+    """Base of distributions of absolute values of a distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}  # noqa: RUF012
     has_rsample = True
@@ -417,25 +417,25 @@ class _Half(Distribution):
 
     @property
     def base_dist(self) -> Any:
-        """The distribution whose absolute values these are."""
+        """The distribution before absolute values are taken."""
         return self._whole(self.scale * 0, self.scale, validate_args=False)
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 on."""
+        """Non-negative numbers."""
         return constraints.nonnegative
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with a gradient by the scale."""
+        """Samples, differentiable with respect to the scale."""
         return f.abs(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """Twice the density of the whole distribution, and none below 0."""
+        """The logarithm of twice the base's density, and -infinity below 0."""
         x = self._validate_sample(value)
         return f.where(x >= 0, self.base_dist.log_prob(x) + math.log(2), -math.inf)
 
     def entropy(self) -> Any:
-        """That of the whole less log(2)."""
+        """The base's entropy less log(2)."""
         return self.base_dist.entropy() - math.log(2)
 
     @property
@@ -445,7 +445,7 @@ class _Half(Distribution):
 
 
 class HalfNormal(_Half):
-    """The absolute values of a normal distribution around 0."""
+    """The distribution of absolute values of a normal distribution around 0."""
 
     def cdf(self, value: Any) -> Any:
         """erf(x / (sqrt(2) scale))."""
@@ -467,7 +467,7 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The absolute values of a Cauchy distribution around 0."""
+    """The distribution of absolute values of a Cauchy distribution around 0."""
 
     _whole = Cauchy
 
@@ -491,7 +491,7 @@ class HalfCauchy(_Half):
 
 
 class Pareto(Distribution):
-    """The Pareto distribution: above ``scale``, with tails of the power ``alpha``."""
+    """The Pareto distribution: numbers above ``scale``, with tails of the power ``alpha``."""
 
     arg_constraints = {  # noqa: RUF012
         "scale": constraints.positive,
@@ -505,11 +505,11 @@ class Pareto(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From scale on."""
+        """Numbers from scale on."""
         return constraints.greater_than_eq(self.scale.detach())
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameters."""
+        """Samples, differentiable with respect to the parameters."""
         u = uniform(self._extended_shape(sample_shape), self.scale.dtype)
         return self.scale * f.exp(-f.log(u) / self.alpha)
 
@@ -532,7 +532,7 @@ class Pareto(Distribution):
 
     @property
     def mean(self) -> Any:
-        """alpha scale / (alpha - 1); infinite for alpha up to 1."""
+        """alpha scale / (alpha - 1). It is infinite for alpha up to 1."""
         a = self.alpha
         return f.where(a > 1, a * self.scale / f.where(a > 1, a - 1, 1.0), math.inf)
 
@@ -550,7 +550,7 @@ class Pareto(Distribution):
 
 
 class Weibull(Distribution):
-    """The Weibull distribution of a ``scale`` and a shape, ``concentration``."""
+    """The Weibull distribution with a ``scale`` and a shape, ``concentration``."""
 
     arg_constraints = {  # noqa: RUF012
         "scale": constraints.positive,
@@ -568,7 +568,7 @@ class Weibull(Distribution):
         return constraints.positive
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameters."""
+        """Samples, differentiable with respect to the parameters."""
         waits = -f.log(uniform(self._extended_shape(sample_shape), self.scale.dtype))
         return self.scale * waits ** (1 / self.concentration)
 

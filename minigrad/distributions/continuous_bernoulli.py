@@ -24,9 +24,9 @@ __all__ = ["ContinuousBernoulli"]
 class ContinuousBernoulli(OfTrials, ExponentialFamily):
     """Numbers x from 0 to 1 with the density C p^x (1 - p)^(1 - x) (Loaiza-Ganem 2019).
 
-    Give ``probs`` or ``logits``. All follows from the logit t by functions that are smooth at 0, so
-    that ``lims``, the probabilities around a half where PyTorch takes a Taylor series, change
-    nothing: C = t / (2 sinh(t / 2)) / sqrt(p (1 - p)).
+    Give ``probs`` or ``logits``. All results are functions of the logit t that are smooth at 0: C =
+    t / (2 sinh(t / 2)) / sqrt(p (1 - p)). ``lims`` is the interval around 1/2 where PyTorch takes a
+    Taylor series. It changes nothing here.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.ContinuousBernoulli(probs=0.5)
@@ -48,11 +48,11 @@ class ContinuousBernoulli(OfTrials, ExponentialFamily):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 to 1."""
+        """Numbers from 0 to 1."""
         return constraints.unit_interval
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with a gradient by the parameter."""
+        """Samples, differentiable with respect to the parameter."""
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, dtype=self.logits.dtype))
 
@@ -72,7 +72,7 @@ class ContinuousBernoulli(OfTrials, ExponentialFamily):
     def icdf(self, value: Any) -> Any:
         """The quantile log(1 + u (exp(t) - 1)) / t."""
         t = self.logits
-        high = t > 80.0  # where exp(t) may be infinite
+        high = t > 80.0  # where exp(t) may overflow
         z = f.where(high, 0.0, t)
         first = value * expm1_ratio(z)
         near = first * log1p_ratio(z * first)

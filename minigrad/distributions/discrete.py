@@ -38,13 +38,13 @@ def _one_of(name: str, probs: Any, logits: Any) -> None:
 
 
 def inside(probs: Any) -> Any:
-    """Probabilities whose logarithms are finite."""
+    """Clamp probabilities so that their logarithms are finite."""
     eps = 2.0**-23 if probs.dtype.itemsize == 4 else 2.0**-52
     return f.clamp(probs, eps, 1 - eps)
 
 
 class OfTrials(Distribution):
-    """Trials of a probability, which is given itself or as its logit."""
+    """Base of distributions of trials, with a probability or its logit."""
 
     arg_constraints = {  # noqa: RUF012
         "_probs": constraints.unit_interval,
@@ -81,7 +81,7 @@ class OfTrials(Distribution):
 
 
 class Bernoulli(OfTrials, ExponentialFamily):
-    """1 with the probability ``probs``, else 0.
+    """The Bernoulli distribution: 1 with probability ``probs``, else 0.
 
     >>> import minigrad as mg
     >>> mg.distributions.Bernoulli(probs=0.25).log_prob(mg.tensor(1.0)).exp()
@@ -102,7 +102,7 @@ class Bernoulli(OfTrials, ExponentialFamily):
         return constraints.boolean
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Zeros and ones."""
+        """Samples: zeros and ones."""
         return bernoulli(self.probs.detach().expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
@@ -126,7 +126,7 @@ class Bernoulli(OfTrials, ExponentialFamily):
 
     @property
     def mode(self) -> Any:
-        """1 where p is above a half, NaN at a half."""
+        """1 where p > 1/2, else 0; NaN at 1/2."""
         p = self.probs
         return f.where(p == 0.5, math.nan, f.to(p > 0.5, p.dtype))
 
@@ -158,11 +158,11 @@ class Geometric(OfTrials):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Whole numbers from 0 on."""
+        """Non-negative integers."""
         return constraints.nonnegative_integer
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Counts, as floats."""
+        """Samples: counts as floats."""
         p = self.probs.detach().expand(self._extended_shape(sample_shape))
         drawn = drawing().geometric(np.maximum(p.numpy().astype(np.float64), 1e-300)) - 1
         return tensor(np.asarray(drawn), p.dtype)
@@ -173,7 +173,7 @@ class Geometric(OfTrials):
         return special.xlog1py(self._validate_sample(value), -p) + f.log(p)
 
     def entropy(self) -> Any:
-        """The entropy of a trial over p."""
+        """The entropy of a trial divided by p."""
         p = self.probs
         return binary_cross_entropy_with_logits(self.logits, p, reduction="none") / p
 
@@ -194,7 +194,7 @@ class Geometric(OfTrials):
 
 
 class _OfCounts(OfTrials):
-    """Trials of a number, ``total_count``."""
+    """Base of distributions with a number of trials, ``total_count``."""
 
     _counts: constraints.Constraint = constraints.nonnegative
 
@@ -216,7 +216,7 @@ class _OfCounts(OfTrials):
             self._check("the parameter total_count", self._counts, self.total_count)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         made: Any = super().expand(batch_shape)
         made.total_count = self.total_count.expand(batch_shape)
         return made
@@ -230,11 +230,11 @@ class Binomial(_OfCounts):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Whole numbers up to the number of trials."""
+        """Integers from 0 to the number of trials."""
         return constraints.integer_interval(0, self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Counts, as floats."""
+        """Samples: counts as floats."""
         shape = self._extended_shape(sample_shape)
         n = self.total_count.expand(shape).detach().numpy().astype(np.int64)
         p = self.probs.detach().expand(shape)
@@ -245,16 +245,16 @@ class Binomial(_OfCounts):
         """log(n over x) + x log(p) + (n - x) log(1 - p)."""
         x, n, t = self._validate_sample(value), self.total_count, self.logits
         ways = -log_beta(x + 1, n - x + 1) - f.log(n + 1)
-        return ways + x * t + n * logsigmoid(-t)  # the last is n log(1 - p)
+        return ways + x * t + n * logsigmoid(-t)  # the last term is n log(1 - p)
 
     def entropy(self) -> Any:
-        """The sum over all counts, for one number of trials."""
+        """The sum over all counts. All distributions must have the same number of trials."""
         values = self.enumerate_support(False)
         log = self.log_prob(values)
         return -f.sum(f.exp(log) * log, 0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """0 to n; NotImplementedError where n differs."""
+        """The counts 0 to n. Raises NotImplementedError if n differs within the batch."""
         n = int(self.total_count.max()) if self.total_count.numel() else 0
         if bool((self.total_count != n).any()):
             raise NotImplementedError("[Binomial] the numbers of trials differ")
@@ -270,7 +270,7 @@ class Binomial(_OfCounts):
 
     @property
     def mode(self) -> Any:
-        """The whole part of (n + 1) p, n at most."""
+        """The integer part of (n + 1) p, n at most."""
         return f.minimum(f.floor((self.total_count + 1) * self.probs), self.total_count)
 
     @property
@@ -280,15 +280,15 @@ class Binomial(_OfCounts):
 
 
 class NegativeBinomial(_OfCounts):
-    """The number of successes of probability ``probs`` before ``total_count`` failures."""
+    """The number of successes with probability ``probs`` before ``total_count`` failures."""
 
     @property
     def support(self) -> constraints.Constraint:
-        """Whole numbers from 0 on."""
+        """Non-negative integers."""
         return constraints.nonnegative_integer
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Counts, as floats: of Poisson distributions with rates of a gamma distribution."""
+        """Samples: counts as floats, of Poisson distributions with gamma distributed rates."""
         shape = self._extended_shape(sample_shape)
         n = self.total_count.expand(shape).detach().numpy().astype(np.float64)
         odds = f.exp(self.logits.detach().expand(shape))
@@ -308,7 +308,7 @@ class NegativeBinomial(_OfCounts):
 
     @property
     def mode(self) -> Any:
-        """The whole part of (n - 1) p / (1 - p)."""
+        """The integer part of (n - 1) p / (1 - p)."""
         return f.floor(f.clamp((self.total_count - 1) * f.exp(self.logits), min=0.0))
 
     @property
@@ -318,7 +318,7 @@ class NegativeBinomial(_OfCounts):
 
 
 class Poisson(ExponentialFamily):
-    """Counts of events at a ``rate``."""
+    """The Poisson distribution of counts of events with a ``rate``."""
 
     arg_constraints = {"rate": constraints.nonnegative}  # noqa: RUF012
 
@@ -328,11 +328,11 @@ class Poisson(ExponentialFamily):
 
     @property
     def support(self) -> constraints.Constraint:
-        """Whole numbers from 0 on."""
+        """Non-negative integers."""
         return constraints.nonnegative_integer
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Counts, as floats."""
+        """Samples: counts as floats."""
         rate = self.rate.detach().expand(self._extended_shape(sample_shape))
         drawn = drawing().poisson(rate.numpy().astype(np.float64))
         return tensor(np.asarray(drawn), rate.dtype)
@@ -349,7 +349,7 @@ class Poisson(ExponentialFamily):
 
     @property
     def mode(self) -> Any:
-        """The whole part of the rate."""
+        """The integer part of the rate."""
         return f.floor(self.rate)
 
     @property
@@ -369,9 +369,9 @@ class Poisson(ExponentialFamily):
 
 
 class Categorical(Distribution):
-    """A category from 0 to k - 1, with probabilities along the last dimension.
+    """The distribution of a category from 0 to k - 1, with probabilities along the last dimension.
 
-    ``probs`` need not add up to 1; ``logits`` are logarithms, up to a constant.
+    ``probs`` need not add up to 1. ``logits`` are logarithms of probabilities, up to a constant.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.Categorical(probs=mg.tensor([1.0, 3.0]))
@@ -408,7 +408,7 @@ class Categorical(Distribution):
         return ()
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         shape = (*batch_shape, self._num_events)
         made: Any = type(self)(logits=self.logits.expand(shape), validate_args=False)
         made._by = self._by
@@ -425,7 +425,7 @@ class Categorical(Distribution):
         return self.logits.shape
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Categories, as int64."""
+        """Samples: categories as int64."""
         shape = (*((sample_shape,) if isinstance(sample_shape, int) else sample_shape),)
         count = math.prod(shape)
         rows = f.reshape(self.probs.detach(), (-1, self._num_events))
@@ -457,7 +457,7 @@ class Categorical(Distribution):
 
     @property
     def mode(self) -> Any:
-        """The likeliest category."""
+        """The most likely category."""
         return f.argmax(self.probs, -1)
 
     @property
@@ -471,7 +471,7 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Categorical):
-    """A category as a vector that is 1 there and 0 elsewhere."""
+    """The distribution of a category as a one-hot vector."""
 
     def _event(self) -> tuple[int, ...]:
         return (self._num_events,)
@@ -482,7 +482,7 @@ class OneHotCategorical(Categorical):
         return constraints.one_hot
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Vectors of floats."""
+        """Samples: one-hot vectors of floats."""
         return f.to(one_hot(super().sample(sample_shape), self._num_events), self.probs.dtype)
 
     def log_prob(self, value: Any) -> Any:
@@ -503,7 +503,7 @@ class OneHotCategorical(Categorical):
 
     @property
     def mode(self) -> Any:
-        """The vector of the likeliest category."""
+        """The vector of the most likely category."""
         return f.to(one_hot(super().mode, self._num_events), self.probs.dtype)
 
     @property
@@ -513,17 +513,17 @@ class OneHotCategorical(Categorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """As its base, with the gradient of the probabilities (Bengio et al. 2013)."""
+    """One-hot vectors with the gradient of the probabilities (Bengio et al. 2013)."""
 
     has_rsample = True
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Vectors whose gradient is that of the probabilities."""
+        """Samples whose gradient is the gradient of the probabilities."""
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
 class Multinomial(Distribution):
-    """How often each of k categories occurs in ``total_count`` draws."""
+    """The distribution of the counts of k categories in ``total_count`` draws."""
 
     arg_constraints = {"logits": constraints.real_vector}  # noqa: RUF012
 
@@ -541,17 +541,17 @@ class Multinomial(Distribution):
         super().__init__(self._one.batch_shape, (n,), validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         shape = (*batch_shape, *self.event_shape)
         return Multinomial(self.total_count, logits=self.logits.expand(shape), validate_args=False)
 
     @property
     def support(self) -> constraints.Constraint:
-        """Counts that add up."""
+        """Counts that add up to ``total_count``."""
         return constraints.multinomial(self.total_count)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Counts, as floats."""
+        """Samples: counts as floats."""
         shape = self._extended_shape(sample_shape)
         p = self.probs.detach().expand(shape).numpy().astype(np.float64)
         drawn = drawing().multinomial(self.total_count, p / p.sum(-1, keepdims=True))

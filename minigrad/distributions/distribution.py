@@ -1,4 +1,4 @@
-"""Distribution, the base class: shapes, checks, and what follows from log_prob and rsample."""
+"""Distribution, the base class: shapes, checks, and methods derived from log_prob and rsample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Distribution", "floats"]
 
 
 def floats(*given: Any) -> tuple[Any, ...]:
-    """Parameters as tensors of floats, broadcast together; numbers take on the others' dtype."""
+    """Parameters as tensors of floats, broadcast together. Numbers take the tensors' dtype."""
     kinds = [x.dtype for x in given if isinstance(x, TensorBase) and x.dtype.is_floating_point]
     dtype = max(kinds, key=lambda kind: kind.itemsize, default=default_dtype())
     made: list[Any] = [x if isinstance(x, TensorBase) else tensor(x, dtype) for x in given]
@@ -26,11 +26,12 @@ def floats(*given: Any) -> tuple[Any, ...]:
 
 
 class Distribution:
-    """A distribution of values of ``event_shape``, one for each place of ``batch_shape``.
+    """Base class: a batch of shape ``batch_shape`` of distributions of values of ``event_shape``.
 
-    A subclass sets ``arg_constraints`` (by the name of a parameter), ``support``, ``has_rsample``,
-    and defines ``rsample`` or ``sample``, and ``log_prob``. Parameters, and values given to
-    ``log_prob``, are checked unless ``validate_args`` is False: ValueError for others.
+    A subclass sets ``arg_constraints`` (by the name of a parameter), ``support`` and
+    ``has_rsample``. It defines ``log_prob``, and ``rsample`` or ``sample``. Parameters, and values
+    given to ``log_prob``, are checked unless ``validate_args`` is False. Invalid values raise
+    ValueError.
     """
 
     arg_constraints: ClassVar[Mapping[str, constraints.Constraint]] = {}
@@ -55,7 +56,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check what they are given, unless told otherwise."""
+        """Set the default of ``validate_args``."""
         Distribution._validate_args = bool(value)
 
     def _check(self, what: str, rule: constraints.Constraint, value: Any) -> None:
@@ -65,7 +66,7 @@ class Distribution:
             )
 
     def _validate_sample(self, value: Any) -> Any:
-        """A value of a sample as a tensor, checked."""
+        """Check a value and return it as a tensor."""
         x: Any = value if isinstance(value, TensorBase) else tensor(value)
         if not self._validate_args:
             return x
@@ -79,12 +80,12 @@ class Distribution:
 
     @property
     def support(self) -> constraints.Constraint:
-        """Which values occur."""
+        """The constraint that the values fulfil."""
         return constraints.real
 
     @property
     def batch_shape(self) -> Size:
-        """The shape of the parameters: one distribution for each place."""
+        """The shape of the batch: one distribution for each element."""
         return self._batch_shape
 
     @property
@@ -96,9 +97,9 @@ class Distribution:
         return Size((*_sizes(sample_shape), *self.batch_shape, *self.event_shape))
 
     def _get_checked_instance(self, kind: type, _instance: Any = None) -> Any:
-        """An empty instance for ``expand`` of the class ``kind`` to fill, as in PyTorch.
+        """An empty instance, which ``expand`` of the class ``kind`` fills, as in PyTorch.
 
-        Raises NotImplementedError for a subclass that is made in another way.
+        Raises NotImplementedError for a subclass with another constructor.
         """
         if _instance is None and type(self).__init__ != kind.__init__:  # type: ignore[misc]
             raise NotImplementedError(
@@ -107,7 +108,7 @@ class Distribution:
         return object.__new__(type(self)) if _instance is None else _instance
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         made = copy.copy(self)
         made._batch_shape = Size(batch_shape)
         for name in self._parameters():
@@ -120,12 +121,15 @@ class Distribution:
         return [name for name in self.arg_constraints if self.__dict__.get(name) is not None]
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values of the shape ``sample_shape + batch_shape + event_shape``, without a gradient."""
+        """Samples of the shape ``sample_shape + batch_shape + event_shape``, without a gradient."""
         with no_grad():
             return self.rsample(sample_shape).detach()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """The same with a gradient by the parameters; NotImplementedError where there is none."""
+        """Samples that are differentiable with respect to the parameters.
+
+        Raises NotImplementedError if the distribution has no such samples.
+        """
         raise NotImplementedError(f"[{type(self).__name__}] samples have no gradient: use sample")
 
     def sample_n(self, n: int) -> Any:
@@ -133,11 +137,11 @@ class Distribution:
         return self.sample((n,))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or of the probability, of values; of the batch's shape."""
+        """The logarithm of the density, or of the probability, of values, in the batch's shape."""
         raise NotImplementedError(f"[{type(self).__name__}] log_prob")
 
     def cdf(self, value: Any) -> Any:
-        """The probability of what is not above a value."""
+        """The probability of numbers up to ``value``."""
         raise NotImplementedError(f"[{type(self).__name__}] cdf")
 
     def icdf(self, value: Any) -> Any:
@@ -149,7 +153,7 @@ class Distribution:
         raise NotImplementedError(f"[{type(self).__name__}] entropy")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values, along a new first dimension; for few."""
+        """All possible values, along a new first dimension."""
         raise NotImplementedError(f"[{type(self).__name__}] enumerate_support")
 
     def perplexity(self) -> Any:
@@ -163,7 +167,7 @@ class Distribution:
 
     @property
     def mode(self) -> Any:
-        """The likeliest value."""
+        """The most likely value."""
         raise NotImplementedError(f"[{type(self).__name__}] mode")
 
     @property

@@ -1,4 +1,4 @@
-"""Base class of exponential families: entropies and divergences from the log-normaliser."""
+"""Base class of exponential families: entropy and divergence from the log-normaliser."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ExponentialFamily(Distribution):
     """A distribution whose density is exp(<t(x), theta> - F(theta) + k(x)).
 
     A subclass may define ``_natural_params``, the tuple theta, ``_log_normalizer(*theta)``, which
-    is F, and ``_mean_carrier_measure``, the mean of k(x). The entropy, and the divergence from
-    another of the class, follow by the derivative of F (Nielsen and Nock 2010).
+    is F, and ``_mean_carrier_measure``, the mean of k(x). The derivative of F then gives the
+    entropy, and the divergence from a distribution of the same class (Nielsen and Nock 2010).
     """
 
     @property
@@ -33,7 +33,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError(f"[{type(self).__name__}] _mean_carrier_measure")
 
     def _normalizer_and_gradients(self) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
-        """theta, F(theta), and the derivatives of F by theta: the means of t(x)."""
+        """theta, F(theta), and the derivatives of F by theta, which are the means of t(x)."""
         with enable_grad():
             theta = tuple(
                 p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params

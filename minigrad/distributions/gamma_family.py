@@ -1,4 +1,4 @@
-"""The gamma distribution and those derived from it: inverse gamma, beta, F, Student's t, ..."""
+"""The gamma distribution and distributions derived from it: inverse gamma, beta, F, Student's t."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class _StandardGamma(Function):
-    """Samples of the gamma distribution of rate 1, with a gradient by the shape."""
+    """Function: samples of the gamma distribution with rate 1, differentiable by the shape."""
 
     @staticmethod
     def forward(ctx: Any, a: Any) -> Any:
@@ -59,12 +59,12 @@ class _StandardGamma(Function):
 
 
 def standard_gamma(a: Any) -> Any:
-    """Samples of rate 1, one for each shape."""
+    """Samples of the gamma distribution with rate 1, one for each shape."""
     return _StandardGamma.apply(a)
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution of a shape, ``concentration``, and a ``rate``.
+    """The gamma distribution with a shape, ``concentration``, and a ``rate``.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.Gamma(mg.tensor(3.0), 2.0)
@@ -84,11 +84,11 @@ class Gamma(ExponentialFamily):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 on."""
+        """Non-negative numbers."""
         return constraints.nonnegative
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by both parameters."""
+        """Samples, differentiable with respect to both parameters."""
         shape = self._extended_shape(sample_shape)
         return standard_gamma(self.concentration.expand(shape)) / self.rate
 
@@ -134,7 +134,7 @@ class Gamma(ExponentialFamily):
 
 
 class InverseGamma(Distribution):
-    """1 / x of the gamma distribution of a shape, ``concentration``, and a ``rate``.
+    """The distribution of 1 / x, x with a gamma distribution of ``concentration`` and ``rate``.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.InverseGamma(mg.tensor(3.0), 2.0)
@@ -163,7 +163,7 @@ class InverseGamma(Distribution):
         return constraints.positive
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by both parameters."""
+        """Samples, differentiable with respect to both parameters."""
         return 1 / self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
@@ -183,7 +183,7 @@ class InverseGamma(Distribution):
 
     @property
     def mean(self) -> Any:
-        """r / (a - 1); infinite for a up to 1."""
+        """r / (a - 1). It is infinite for a up to 1."""
         a = f.where(self.concentration > 1, self.concentration, 2.0)
         return f.where(self.concentration > 1, self.rate / (a - 1), math.inf)
 
@@ -194,14 +194,14 @@ class InverseGamma(Distribution):
 
     @property
     def variance(self) -> Any:
-        """r^2 / ((a - 1)^2 (a - 2)); infinite for a up to 2."""
+        """r^2 / ((a - 1)^2 (a - 2)). It is infinite for a up to 2."""
         a = f.where(self.concentration > 2, self.concentration, 3.0)
         found = (self.rate / (a - 1)) ** 2 / (a - 2)
         return f.where(self.concentration > 2, found, math.inf)
 
 
 class Chi2(Gamma):
-    """The chi-squared distribution of ``df`` degrees of freedom."""
+    """The chi-squared distribution with ``df`` degrees of freedom."""
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         (df,) = floats(df)
@@ -214,7 +214,7 @@ class Chi2(Gamma):
 
 
 class Dirichlet(ExponentialFamily):
-    """Vectors of numbers that add up to 1, of shapes ``concentration`` along the last dimension."""
+    """The Dirichlet distribution of vectors that add up to 1, with shapes ``concentration``."""
 
     arg_constraints = {  # noqa: RUF012
         "concentration": constraints.independent(constraints.positive, 1)
@@ -234,7 +234,7 @@ class Dirichlet(ExponentialFamily):
         return constraints.simplex
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with a gradient by the concentration."""
+        """Samples, differentiable with respect to the concentration."""
         x = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
         return x / f.sum(x, -1, keepdim=True)
 
@@ -252,12 +252,12 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mean(self) -> Any:
-        """a over its sum."""
+        """a divided by its sum."""
         return self.concentration / f.sum(self.concentration, -1, keepdim=True)
 
     @property
     def mode(self) -> Any:
-        """(a - 1) over its sum; where no a is above 1, the largest one alone."""
+        """(a - 1) divided by its sum. If no a is above 1, it is 1 at the largest a."""
         a = f.clamp(self.concentration - 1, min=0.0)
         total = f.sum(a, -1, keepdim=True)
         largest = f.amax(self.concentration, -1, keepdim=True)
@@ -284,7 +284,7 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """Numbers from 0 to 1: the first part of a Dirichlet distribution of two."""
+    """The beta distribution on [0, 1]: the first of two parts of a Dirichlet distribution."""
 
     arg_constraints = {  # noqa: RUF012
         "concentration1": constraints.positive,
@@ -304,11 +304,11 @@ class Beta(ExponentialFamily):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 to 1."""
+        """Numbers from 0 to 1."""
         return constraints.unit_interval
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by both parameters."""
+        """Samples, differentiable with respect to both parameters."""
         return self._both.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Any) -> Any:
@@ -349,7 +349,7 @@ class Beta(ExponentialFamily):
 
 
 class FisherSnedecor(Distribution):
-    """The F distribution of ``df1`` and ``df2`` degrees of freedom, a ratio of mean squares.
+    """The F distribution with ``df1`` and ``df2`` degrees of freedom, of a ratio of mean squares.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.FisherSnedecor(mg.tensor(4.0), 6.0)
@@ -370,7 +370,7 @@ class FisherSnedecor(Distribution):
         return constraints.positive
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by both parameters."""
+        """Samples, differentiable with respect to both parameters."""
         shape = self._extended_shape(sample_shape)
         above = standard_gamma((self.df1 / 2).expand(shape)) / self.df1
         return above * self.df2 / standard_gamma((self.df2 / 2).expand(shape))
@@ -386,26 +386,26 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> Any:
-        """df2 / (df2 - 2); NaN for df2 up to 2."""
+        """df2 / (df2 - 2). It is NaN for df2 up to 2."""
         n = f.where(self.df2 > 2, self.df2, 3.0)
         return f.where(self.df2 > 2, n / (n - 2), math.nan)
 
     @property
     def mode(self) -> Any:
-        """(df1 - 2) / df1 * df2 / (df2 + 2); NaN for df1 up to 2."""
+        """(df1 - 2) / df1 * df2 / (df2 + 2). It is NaN for df1 up to 2."""
         found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         return f.where(self.df1 > 2, found, math.nan)
 
     @property
     def variance(self) -> Any:
-        """2 df2^2 (df1 + df2 - 2) / (df1 (df2 - 2)^2 (df2 - 4)); NaN for df2 up to 4."""
+        """2 df2^2 (df1 + df2 - 2) / (df1 (df2 - 2)^2 (df2 - 4)). It is NaN for df2 up to 4."""
         n = f.where(self.df2 > 4, self.df2, 5.0)
         found = 2 * n**2 * (self.df1 + n - 2) / (self.df1 * (n - 2) ** 2 * (n - 4))
         return f.where(self.df2 > 4, found, math.nan)
 
 
 class StudentT(Distribution):
-    """Student's t distribution of ``df`` degrees of freedom, moved and stretched."""
+    """Student's t distribution with ``df`` degrees of freedom, a location and a scale."""
 
     arg_constraints = {  # noqa: RUF012
         "df": constraints.positive,
@@ -421,7 +421,7 @@ class StudentT(Distribution):
         super().__init__(self.df.shape, validate_args=validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by all parameters."""
+        """Samples, differentiable with respect to all parameters."""
         shape = self._extended_shape(sample_shape)
         z = 2 * standard_gamma((self.df / 2).expand(shape))
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * f.rsqrt(z / self.df)
@@ -442,7 +442,7 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Any:
-        """The location; NaN for df up to 1."""
+        """The location. It is NaN for df up to 1."""
         return f.where(self.df > 1, self.loc, math.nan)
 
     @property
@@ -452,7 +452,7 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Any:
-        """scale^2 df / (df - 2); infinite for df up to 2, NaN up to 1."""
+        """scale^2 df / (df - 2). It is infinite for df up to 2, NaN up to 1."""
         n = f.where(self.df > 2, self.df, 3.0)
         found = f.where(self.df > 2, self.scale**2 * n / (n - 2), math.inf)
         return f.where(self.df > 1, found, math.nan)

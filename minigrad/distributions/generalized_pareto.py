@@ -1,4 +1,4 @@
-"""The generalized Pareto distribution, of what exceeds a threshold."""
+"""The generalized Pareto distribution of values above a threshold."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["GeneralizedPareto"]
 class GeneralizedPareto(Distribution):
     """Values from ``loc`` on with P(X > x) = (1 + k z)^(-1 / k), z = (x - loc) / scale.
 
-    k is ``concentration``: 0 is the exponential distribution, and values end at loc - scale / k
-    where it is negative. Values and gradients are smooth in k at 0.
+    k is ``concentration``. k = 0 is the exponential distribution. For a negative k values end at
+    loc - scale / k. Values and gradients are smooth in k at 0.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.GeneralizedPareto(0.0, 1.0, 0.0)
@@ -42,22 +42,22 @@ class GeneralizedPareto(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From loc on, up to loc - scale / k where k is negative."""
+        """Numbers from loc on, up to loc - scale / k where k is negative."""
         low, k = self.loc.detach(), self.concentration.detach()
         end = low - self.scale.detach() / f.where(k < 0, k, -1.0)
         return constraints.interval(low, f.where(k < 0, end, math.inf))
 
     def _hazard(self, x: Any) -> Any:
-        """log(1 + k z) / k, minus the logarithm of the probability above x."""
+        """The cumulative hazard log(1 + k z) / k: minus the log of the probability above x."""
         z = (x - self.loc) / self.scale
         return z * log1p_ratio(self.concentration * z)
 
     def _at(self, hazard: Any) -> Any:
-        """The value of a hazard."""
+        """The value with a given cumulative hazard."""
         return self.loc + self.scale * hazard * expm1_ratio(self.concentration * hazard)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by all parameters."""
+        """Samples, differentiable with respect to all parameters."""
         return self._at(-f.log(uniform(self._extended_shape(sample_shape), self.loc.dtype)))
 
     def log_prob(self, value: Any) -> Any:
@@ -79,7 +79,7 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mean(self) -> Any:
-        """loc + scale / (1 - k); infinite for k from 1 on."""
+        """loc + scale / (1 - k). It is infinite for k from 1 on."""
         k = f.where(self.concentration < 1, self.concentration, 0.0)
         return f.where(self.concentration < 1, self.loc + self.scale / (1 - k), math.inf)
 
@@ -90,7 +90,7 @@ class GeneralizedPareto(Distribution):
 
     @property
     def variance(self) -> Any:
-        """scale^2 / ((1 - k)^2 (1 - 2 k)); infinite for k from 1 / 2 on."""
+        """scale^2 / ((1 - k)^2 (1 - 2 k)). It is infinite for k from 1 / 2 on."""
         k = f.where(self.concentration < 0.5, self.concentration, 0.0)
         found = self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k))
         return f.where(self.concentration < 0.5, found, math.inf)

@@ -1,4 +1,4 @@
-"""Incomplete gamma function, and the derivative of gamma samples by their shape."""
+"""The incomplete gamma function, and the derivative of gamma samples by their shape."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["incomplete_gamma", "sample_partial"]
 
 
 def _slope_by_series(a: Any, x: Any) -> Any:
-    """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
+    """dx / da of samples x of the gamma distribution with shape a, at fixed probability.
 
-    By implicit differentiation (Figurnov et al. 2018) it is -(dP / da) / (dP / dx). With the series
-    P = x^a e^-x / Gamma(a) * S, S = sum of x^n / (a (a + 1) ... (a + n)), this is
-    -x (S (log(x) - digamma(a)) + dS / da).
+    By implicit differentiation (Figurnov et al. 2018) it is -(dP / da) / (dP / dx). Insert the
+    series P = x^a e^-x / Gamma(a) * S, S = sum of x^n / (a (a + 1) ... (a + n)). The result is -x
+    (S (log(x) - digamma(a)) + dS / da).
     """
     term = 1.0 / a
     inverse = 1.0 / a  # the sum of 1 / (a + k)
@@ -32,14 +32,15 @@ def _slope_by_series(a: Any, x: Any) -> Any:
     return -x * (s * (np.log(x) - f.digamma(tensor(a)).numpy()) + ds)
 
 
-_LARGE = 1e7  # shapes from here on take expansions, whose next term is below 1e-10
+_LARGE = 1e7  # larger shapes use expansions, whose next term is below 1e-10
 
 
 def sample_partial(a: Any, x: Any) -> Any:
-    """dx / da of samples x of the gamma distribution of shape a, their probability held fixed.
+    """dx / da of samples x of the gamma distribution with shape a, at fixed probability.
 
-    For large a it is 1 + z / (2 a^(1/2)) by the expansion of Cornish and Fisher 1938,
-    x = a + z a^(1/2) + (z^2 - 1) / 3 + ..., with z the normal quantile of the same probability.
+    For large a it is 1 + z / (2 a^(1/2)). This follows from the expansion of Cornish and Fisher
+    1938: x is a + z a^(1/2) + (z^2 - 1) / 3 and smaller terms. z is the normal quantile of the same
+    probability.
     """
     large = a > _LARGE
     series = _slope_by_series(np.where(large, 1.0, a), np.where(large, 1.0, x))
@@ -76,10 +77,10 @@ def _uniform(a: Any, x: Any, upper: bool) -> Any:
 
 
 def _log_density(a: Any, x: Any) -> Any:
-    """log(x^a e^-x / Gamma(a)), where the large terms are subtracted by hand for a large a.
+    """log(x^a e^-x / Gamma(a)). For a large a the large terms cancel analytically.
 
-    With x = a (1 + d) it is -a (d - log(1 + d)) + log(a / 2 pi) / 2, less what Stirling's formula
-    leaves (as in Temme 1994).
+    With x = a (1 + d) it is -a (d - log(1 + d)) + log(a / 2 pi) / 2, less the remainder of
+    Stirling's formula (as in Temme 1994).
     """
     large = a > 30
     z = np.where(large, a, 30.0)
@@ -92,7 +93,7 @@ def _log_density(a: Any, x: Any) -> Any:
 
 
 def _lower_series(a: Any, x: Any) -> Any:
-    """The sum of x^n / (a (a + 1) ... (a + n)), of which P is x^a e^-x / Gamma(a) times."""
+    """The sum of x^n / (a (a + 1) ... (a + n)). P is x^a e^-x / Gamma(a) times this sum."""
     term = 1.0 / a
     total = term.copy()
     for n in range(1, 200_000):
@@ -104,7 +105,7 @@ def _lower_series(a: Any, x: Any) -> Any:
 
 
 def _upper_fraction(a: Any, x: Any) -> Any:
-    """The continued fraction of which Q is x^a e^-x / Gamma(a) times (Lentz's method)."""
+    """A continued fraction by Lentz's method. Q is x^a e^-x / Gamma(a) times this fraction."""
     b = x + 1 - a
     c, d = np.full_like(x, 1e300), 1 / b
     total = d.copy()
@@ -120,7 +121,7 @@ def _upper_fraction(a: Any, x: Any) -> Any:
 
 
 def _regularised(a: Any, x: Any, upper: bool) -> Any:
-    """P(a, x), or Q(a, x) = 1 - P(a, x), each with its digits where it is small."""
+    """P(a, x), or Q(a, x) = 1 - P(a, x), each accurate where it is small."""
     with np.errstate(all="ignore"):
         inside = (x > 0) & (x < np.inf)
         density = np.exp(_log_density(a, np.where(inside, x, 1.0)))
@@ -137,7 +138,7 @@ def _regularised(a: Any, x: Any, upper: bool) -> Any:
 
 
 class _IncompleteGamma(Function):
-    """P(a, x) or Q(a, x), with gradients by both."""
+    """Function: P(a, x) or Q(a, x), differentiable by both."""
 
     @staticmethod
     def forward(ctx: Any, a: Any, x: Any, upper: bool) -> Any:
@@ -167,7 +168,7 @@ class _IncompleteGamma(Function):
 def incomplete_gamma(a: Any, x: Any, upper: bool = False) -> Any:
     """The regularised incomplete gamma function P(a, x), or Q(a, x) if ``upper``.
 
-    Both have gradients, and their digits where they are small. By a series below a + 1 and a
+    Both have gradients, and are accurate where they are small. A series is used below a + 1 and a
     continued fraction above (Press et al. 2007, section 6.2).
     """
     a, x = f.broadcast_tensors(a, x)

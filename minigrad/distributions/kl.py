@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences between distributions of one kind, in closed form."""
+"""Kullback-Leibler divergences between distributions of one class, in closed form."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _FORMULAS: dict[tuple[type, type], Formula] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
-    """A decorator: the function computes the divergence of such p from such q.
+    """Decorator that registers a function for the divergence of p from q, by their classes.
 
-    For subclasses the formula of the nearest classes is taken, those of p first.
+    Subclasses use the formula of the nearest base classes. Nearness of p's class counts first.
     """
 
     def register(formula: Formula) -> Formula:
@@ -52,9 +52,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """The mean of log(p(x) / q(x)) over p, of the shape of their batch.
+    """The Kullback-Leibler divergence: the mean of log(p(x) / q(x)) over p, in the batch's shape.
 
-    Raises NotImplementedError where no formula was registered.
+    Raises NotImplementedError if no formula was registered.
 
     >>> import minigrad as mg
     >>> from minigrad.distributions import Normal, kl_divergence

@@ -1,7 +1,7 @@
-"""Kullback-Leibler divergences between distributions of different kinds, in closed form.
+"""Kullback-Leibler divergences between distributions of different classes, in closed form.
 
-Each is the cross-entropy, the mean of -log(q(x)) over p, less the entropy of p. The cross-entropy
-is a formula of the kind of q in a few means of p: of x, x^2, log(x), exp(-x).
+Each is the cross-entropy, the mean of -log(q(x)) over p, less the entropy of p. For each class of q
+the cross-entropy is a formula in a few means over p: of x, x^2, log(x), exp(-x).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _mean_log(p: Any) -> Any:
 
 
 def _mean_log_between(low: Any, high: Any) -> Any:
-    """The mean of log(x) for x from low to high, both from 0 on."""
+    """The mean of log(x) for x uniform from low to high. Neither is negative."""
     from_0 = low <= 0
     z = f.where(from_0, high, low)
     away = f.where(from_0, 0.0, log1p_ratio((high - z) / z))
@@ -143,7 +143,7 @@ def _bernoulli_poisson(p: Any, q: Any) -> Any:
 
 
 def _inside(p: Any, inside: Any, low: Any, high: Any) -> Uniform:
-    """p where that is inside the values of q, and elsewhere some other that is."""
+    """p where its support lies in q's, and elsewhere a replacement in q's support."""
     return Uniform(f.where(inside, p.low, low), f.where(inside, p.high, high), False)
 
 

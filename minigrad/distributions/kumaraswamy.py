@@ -40,15 +40,15 @@ class Kumaraswamy(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        """From 0 to 1."""
+        """Numbers from 0 to 1."""
         return constraints.unit_interval
 
     def _quantile(self, log_above: Any) -> Any:
-        """The value above which lies a probability, given as a logarithm."""
+        """The value for the probability above it, given as a logarithm."""
         return f.exp(log1m_exp(log_above / self.concentration0) / self.concentration1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by both parameters."""
+        """Samples, differentiable with respect to both parameters."""
         u = uniform(self._extended_shape(sample_shape), self.concentration1.dtype)
         return self._quantile(f.log(u))
 
@@ -89,7 +89,7 @@ class Kumaraswamy(Distribution):
 
     @property
     def mode(self) -> Any:
-        """((a - 1) / (a b - 1))^(1 / a); NaN for a or b below 1, and where both are 1."""
+        """((a - 1) / (a b - 1))^(1 / a). It is NaN for a or b below 1, and where both are 1."""
         a, b = self.concentration1, self.concentration0
         inside = (a >= 1) & (b >= 1) & (a * b > 1)
         a, b = f.where(inside, a, 2.0), f.where(inside, b, 2.0)

@@ -19,11 +19,11 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices of ``dim`` by ``dim``, with det^(k - 1) as density.
+    """Cholesky factors of ``dim`` x ``dim`` correlation matrices with density det^(k - 1).
 
-    k is ``concentration``: correlation matrices are equally likely at 1, and nearer to the identity
-    the larger k is (Lewandowski, Kurowicka and Joe 2009). The density is that of the factor: the
-    product of its diagonal elements L_ii to the power of 2 (k - 1) + dim - i.
+    k is ``concentration``. At k = 1 all correlation matrices are equally likely. A larger k brings
+    them nearer to the identity (Lewandowski, Kurowicka and Joe 2009). The density of the factor is
+    the product of its diagonal elements L_ii to the power of 2 (k - 1) + dim - i.
 
     >>> import minigrad as mg
     >>> L = mg.distributions.LKJCholesky(3, 0.5).sample()
@@ -48,9 +48,10 @@ class LKJCholesky(Distribution):
         return constraints.corr_cholesky
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Factors row by row, by the onion method: a squared length of beta, a direction at random.
+        """Samples by the onion method: each row has a beta distributed squared length.
 
-        A row of i elements before the diagonal has the squared length Beta(i / 2, ...).
+        The direction of a row is random. A row with i elements before the diagonal has the squared
+        length Beta(i / 2, ...).
         """
         shape, n = self._extended_shape(sample_shape), self.dim
         with no_grad():
@@ -66,7 +67,7 @@ class LKJCholesky(Distribution):
             return below + f.diag_embed(diagonal)
 
     def log_prob(self, value: Any) -> Any:
-        """The sum of (2 (k - 1) + dim - i) log(L_ii), less the log of the integral of its exp."""
+        """The sum of (2 (k - 1) + dim - i) log(L_ii), less the log of the normalising integral."""
         x, k, n = self._validate_sample(value), self.concentration, self.dim
         row = arange(2, n + 1, dtype=k.dtype)
         order = 2 * (f.unsqueeze(k, -1) - 1) + n - row
@@ -76,7 +77,7 @@ class LKJCholesky(Distribution):
     def _log_integral(self) -> Any:
         """The sum over j < dim of log(pi^(j / 2) Gamma(a - j / 2) / Gamma(a)), a = k + (dim - 1)/2.
 
-        Row j + 1 has as many elements before its diagonal, on a half sphere.
+        Row j + 1 has j elements before its diagonal, on a half sphere.
         """
         j = arange(1, self.dim, dtype=self.concentration.dtype) / 2
         top = f.unsqueeze(self.concentration, -1) + (self.dim - 1) / 2

@@ -12,7 +12,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Normally distributed numbers after stick breaking: n numbers become n + 1 parts of 1.
+    """Normally distributed vectors after stick breaking: n numbers become n + 1 parts of 1.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.LogisticNormal(mg.zeros(3), mg.ones(3))

@@ -18,11 +18,11 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normally distributed vectors of n numbers with the covariance W W^T + D.
+    """The normal distribution of vectors of n numbers with the covariance W W^T + D.
 
-    ``cov_factor`` is W, of n by r, and ``cov_diag`` the diagonal of D. Densities and samples take
-    systems of r by r, the capacitance I + W^T D^-1 W (Woodbury). The squared distance is computed
-    as that of a ridge regression, which does not cancel where W is large beside D.
+    ``cov_factor`` is W, n x r, and ``cov_diag`` the diagonal of D. Densities and samples solve r x
+    r systems with the capacitance I + W^T D^-1 W (Woodbury). The squared distance is computed as in
+    a ridge regression, which does not cancel if W is much larger than D.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.LowRankMultivariateNormal(mg.zeros(2), mg.ones(2, 1), mg.ones(2))
@@ -78,9 +78,9 @@ class LowRankMultivariateNormal(Distribution):
         return f.sum(f.log(diagonal), -1) + 0.5 * f.sum(f.log(self.cov_diag), -1)
 
     def square(self, away: Any) -> Any:
-        """v^T S^-1 v of the covariance S and vectors v: the least of |D^-1/2 (v - W c)|^2 + |c|^2.
+        """v^T S^-1 v for the covariance S: the minimum over c of |D^-1/2 (v - W c)|^2 + |c|^2.
 
-        (By c = K^-1 W^T D^-1 v, with the capacitance K.)
+        It is attained at c = K^-1 W^T D^-1 v, with the capacitance K.
         """
         scaled, tril = self._scaled_factor(), self.capacitance_tril()
         v = f.unsqueeze(away / f.sqrt(self.cov_diag), -1)
@@ -92,7 +92,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def scale_tril(self) -> Any:
-        """The lower triangle L of which the covariance is L L^T."""
+        """The lower triangular L with the covariance L L^T."""
         return linalg.cholesky(self.covariance_matrix)
 
     @property
@@ -136,5 +136,5 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Any:
-        """The variances of the vector's parts."""
+        """The variances of the vector's elements."""
         return f.sum(self.cov_factor**2, -1) + self.cov_diag

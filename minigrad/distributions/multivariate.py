@@ -19,10 +19,10 @@ __all__ = ["MultivariateNormal", "scale_from"]
 def scale_from(
     of: Distribution, covariance: Any, precision: Any, scale_tril: Any, checks: bool | None
 ) -> Any:
-    """The lower triangle of a covariance, which is given in one of three ways.
+    """The Cholesky factor of a covariance that is given in one of three ways.
 
-    Raises ValueError if none or more than one is given, and for what is no matrix. With ``checks``
-    a matrix that is not positive definite is a ValueError too.
+    Raises ValueError unless exactly one is given, and unless it is a matrix. With ``checks`` a
+    matrix that is not positive definite raises ValueError too.
     """
     name = type(of).__name__
     given = [m for m in (covariance, precision, scale_tril) if m is not None]
@@ -37,17 +37,19 @@ def scale_from(
         of._check("the matrix", constraints.positive_definite, matrix)
     if covariance is not None:
         return linalg.cholesky(covariance)
-    # With P = L L^T turned around, the inverse of its factor is the factor of P's inverse.
+    # Let P with reversed rows and columns be L L^T. The inverse of L, reversed, is the factor of
+    # P's inverse.
     turned = linalg.cholesky(f.flip(precision, (-2, -1)))
     upper = f.flip(turned, (-2, -1)).mT
     return linalg.solve_triangular(upper, f.broadcast_to(_eye(upper), upper.shape), upper=False)
 
 
 class MultivariateNormal(Distribution):
-    """Normally distributed vectors of mean ``loc``.
+    """The normal distribution of vectors with mean ``loc``.
 
-    Give one of ``covariance_matrix``, ``precision_matrix`` (its inverse) and ``scale_tril``, the
-    lower triangle L of which the covariance is L L^T. The last dimension of ``loc`` is the vector.
+    Give one of ``covariance_matrix``, ``precision_matrix`` (its inverse) and ``scale_tril``.
+    ``scale_tril`` is the lower triangular L with the covariance L L^T. The last dimension of
+    ``loc`` is the vector.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.MultivariateNormal(mg.zeros(2), mg.eye(2))
@@ -80,7 +82,7 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, (n,), validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        """The same with parameters of a larger batch shape."""
+        """The distribution with its parameters expanded to a larger batch shape."""
         n = self.event_shape[0]
         return MultivariateNormal(
             self.loc.expand((*batch_shape, n)),
@@ -95,7 +97,7 @@ class MultivariateNormal(Distribution):
 
     @property
     def scale_tril(self) -> Any:
-        """The lower triangle L."""
+        """The lower triangular L."""
         return self._scale
 
     @property
@@ -109,7 +111,7 @@ class MultivariateNormal(Distribution):
         return f.cholesky_inverse(self._scale)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """loc + L noise, with gradients by both."""
+        """Samples loc + L noise, differentiable with respect to both."""
         noise = randn(Size(self._extended_shape(sample_shape)), dtype=self.loc.dtype)
         return self.loc + f.squeeze(self._scale @ f.unsqueeze(noise, -1), -1)
 
@@ -118,7 +120,7 @@ class MultivariateNormal(Distribution):
         return f.sum(f.log(f.diagonal(self._scale, 0, -2, -1)), -1)
 
     def square(self, away: Any) -> Any:
-        """v^T S^-1 v of the covariance S and vectors v: |L^-1 v|^2."""
+        """v^T S^-1 v for the covariance S and vectors v: |L^-1 v|^2."""
         scale = self._scale.expand((*away.shape, away.shape[-1]))
         z = linalg.solve_triangular(scale, f.unsqueeze(away, -1), upper=False)
         return f.sum(f.squeeze(z, -1) ** 2, -1)
@@ -145,7 +147,7 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Any:
-        """The variances of the vector's parts."""
+        """The variances of the vector's elements."""
         return f.sum(self._scale**2, -1)
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ class LogitRelaxedBernoulli(OfTrials):
         return constraints.real
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameter and the temperature."""
+        """Samples, differentiable with respect to the parameter and the temperature."""
         u = uniform(self._extended_shape(sample_shape), self.logits.dtype)
         return (f.log(u) - f.log1p(-u) + self.logits) / self.temperature
 
@@ -50,10 +50,10 @@ class LogitRelaxedBernoulli(OfTrials):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers from 0 to 1, near 0 and 1 where the ``temperature`` is low.
+    """Numbers from 0 to 1, which are near 0 or 1 if the ``temperature`` is low.
 
-    The Gumbel-softmax or Concrete distribution of two categories (Jang et al. 2017, Maddison et al.
-    2017). Give ``probs`` or ``logits``.
+    This is the Gumbel-softmax or Concrete distribution of two categories (Jang et al. 2017,
+    Maddison et al. 2017). Give ``probs`` or ``logits``.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.RelaxedBernoulli(mg.tensor(0.5), logits=mg.zeros(3))
@@ -69,7 +69,8 @@ class RelaxedBernoulli(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        # With the last logits kept, the density of a sample that was rounded to 1 is right.
+        # The cache keeps the last logits, so the density of a sample that was rounded to 1 is
+        # right.
         super().__init__(base, SigmoidTransform(cache_size=1), validate_args)
 
     @property

@@ -51,7 +51,7 @@ class ExpRelaxedCategorical(Distribution):
         return constraints.real_vector
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """Values with gradients by the parameters and the temperature."""
+        """Samples, differentiable with respect to the parameters and the temperature."""
         u = uniform(self._extended_shape(sample_shape), self.logits.dtype)
         scores = (self.logits - f.log(-f.log(u))) / self.temperature
         return f.log_softmax(scores, -1)
@@ -64,10 +64,10 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Vectors of positive numbers that add up to 1, near one-hot where ``temperature`` is low.
+    """Positive vectors that add up to 1, which are nearly one-hot if ``temperature`` is low.
 
-    The Gumbel-softmax or Concrete distribution (Jang et al. 2017, Maddison et al. 2017). Give
-    ``probs`` or ``logits``, with the categories along the last dimension.
+    This is the Gumbel-softmax or Concrete distribution (Jang et al. 2017, Maddison et al. 2017).
+    Give ``probs`` or ``logits``, with the categories along the last dimension.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.RelaxedOneHotCategorical(mg.tensor(0.5), logits=mg.zeros(2, 3))
@@ -83,7 +83,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        # With the last logarithms kept, the density of a sample that was rounded to 0 is right.
+        # The cache keeps the last logarithms, so the density of a sample that was rounded to 0 is
+        # right.
         super().__init__(base, ExpTransform(cache_size=1), validate_args)
 
     @property

@@ -1,7 +1,7 @@
-"""Numerically stable helper functions of densities, without cancellation over their whole range.
+"""Numerically stable helper functions for densities, without cancellation in their whole range.
 
-Values and derivatives near a removable singularity come from the series there, so that gradients
-are as right as values. All are made of tensor operations, elementwise.
+Near a removable singularity, values and derivatives come from a series, so gradients are as
+accurate as values. All functions are elementwise and made of tensor operations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def polynomial(coefficients: Sequence[float], t: Any) -> Any:
 
 
 def split(t: Any, bound: float, near: Callable[[Any], Any], far: Callable[[Any], Any]) -> Any:
-    """``near(t)`` where abs(t) is below a bound, else ``far(t)``; each sees only its own t."""
+    """``near(t)`` where abs(t) < ``bound``, else ``far(t)``. Each gets only values of its range."""
     inside = f.abs(t) < bound
     return f.where(inside, near(f.where(inside, t, 0.0)), far(f.where(inside, bound, t)))
 
@@ -125,7 +125,7 @@ def _log1p_less(t: Any) -> Any:
 
 # ---- differences of log(Gamma) -------------------------------------------------------------------
 
-# of Stirling's series: B_2n / (2 n (2 n - 1)) for n = 1, 2, ...
+# Coefficients of Stirling's series: B_2n / (2 n (2 n - 1)) for n = 1, 2, ...
 _STIRLING = [
     1 / 12,
     -1 / 360,
@@ -140,15 +140,15 @@ _LARGE = 10.0
 
 
 def _stirling_rest(x: Any) -> Any:
-    """log(Gamma(x)) less Stirling's formula, for x from 10 on."""
+    """The remainder of Stirling's formula for log(Gamma(x)), for x >= 10."""
     return polynomial(_STIRLING, x**-2) / x
 
 
 def log_gamma_gap(x: Any, a: Any) -> Any:
-    """log(Gamma(x + a)) - log(Gamma(x)) for a from 0 on, where x may be large.
+    """log(Gamma(x + a)) - log(Gamma(x)) for a >= 0. x may be large.
 
-    From x = 10 on the leading terms of Stirling's formula are subtracted by hand, as in the
-    function algdiv of DiDonato and Morris 1992 (algorithm 708).
+    For x >= 10 the leading terms of Stirling's formula cancel analytically, as in the function
+    algdiv of DiDonato and Morris 1992 (algorithm 708).
     """
     large = x >= _LARGE
     z = f.where(large, x, _LARGE)
@@ -159,13 +159,13 @@ def log_gamma_gap(x: Any, a: Any) -> Any:
 
 
 def log_beta(a: Any, b: Any) -> Any:
-    """log(B(a, b)), where one or both may be large."""
+    """log(B(a, b)). One or both may be large."""
     less, more = f.minimum(a, b), f.maximum(a, b)
     return f.lgamma(less) - log_gamma_gap(more, less)
 
 
 def digamma_gap(x: Any, a: Any) -> Any:
-    """digamma(x + a) - digamma(x) for a from 0 on, where x may be large."""
+    """digamma(x + a) - digamma(x) for a >= 0. x may be large."""
     large = x >= _LARGE
     z = f.where(large, x, _LARGE)
     series = f.log1p(a / z) + a / (2 * z * (z + a)) + (_digamma_rest(z) - _digamma_rest(z + a))
@@ -174,16 +174,16 @@ def digamma_gap(x: Any, a: Any) -> Any:
 
 
 def _digamma_rest(x: Any) -> Any:
-    """log(x) - 1 / (2 x) - digamma(x), for x from 10 on."""
+    """log(x) - 1 / (2 x) - digamma(x), for x >= 10."""
     slopes = [(2 * n + 1) * c for n, c in enumerate(_STIRLING)]
     return polynomial(slopes, x**-2) * x**-2
 
 
 def log_poisson(x: Any, rate: Any) -> Any:
-    """x log(rate) - rate - log(Gamma(x + 1)), where both may be large.
+    """x log(rate) - rate - log(Gamma(x + 1)). Both may be large.
 
-    From x = 30 on it is -x (u - log(1 + u)) - log(2 pi x) / 2 with u = rate / x - 1, less what
-    Stirling's formula leaves (Loader 2000).
+    For x >= 30 it is -x (u - log(1 + u)) - log(2 pi x) / 2 with u = rate / x - 1, less the
+    remainder of Stirling's formula (Loader 2000).
     """
     large = x.detach() >= 30
     if not bool(large.any()):
@@ -205,7 +205,7 @@ def gamma_entropy(a: Any) -> Any:
 
 
 def _zeta(n: int) -> float:
-    """Riemann's zeta function of a whole number from 2 on (Euler and Maclaurin)."""
+    """Riemann's zeta function of an integer n >= 2, by the Euler-Maclaurin formula."""
     m = 100.0
     rest = m ** (1 - n) / (n - 1) + m**-n / 2 + n * m ** (-n - 1) / 12
     rest -= n * (n + 1) * (n + 2) * m ** (-n - 3) / 720

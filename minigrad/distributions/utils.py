@@ -1,4 +1,4 @@
-"""Helpers that programs with distributions of their own import, by PyTorch's names."""
+"""Helpers for users' distributions, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ euler_constant = EULER
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """Parameters as tensors of floats, broadcast together; numbers take on the others' dtype.
+    """Parameters as tensors of floats, broadcast together. Numbers take the tensors' dtype.
 
     >>> import minigrad as mg
     >>> broadcast_all(mg.zeros(2), 1)
@@ -37,23 +37,23 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
 
 
 def clamp_probs(probs: Any) -> Any:
-    """Probabilities whose logarithms, and those of their complements, are finite."""
+    """Clamp probabilities p so that log(p) and log(1 - p) are finite."""
     return inside(probs)
 
 
 def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
-    """sigmoid of logits, or softmax along the last dimension."""
+    """sigmoid(logits) if ``is_binary``, else softmax along the last dimension."""
     return f.sigmoid(logits) if is_binary else f.softmax(logits, -1)
 
 
 def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
-    """log(p / (1 - p)), or log(p) of probabilities along the last dimension."""
+    """log(p / (1 - p)) if ``is_binary``, else log(p)."""
     p = inside(probs)
     return f.log(p) - f.log1p(-p) if is_binary else f.log(p)
 
 
 class lazy_property:  # noqa: N801 - PyTorch's name
-    """A property that is computed when first asked for, and kept in the instance."""
+    """A property that is computed at first use, and kept in the instance."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
@@ -69,7 +69,7 @@ class lazy_property:  # noqa: N801 - PyTorch's name
 
 
 def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
-    """Vectors as lower triangles, row by row: with the diagonal, or below it for ``diag=-1``.
+    """Fill lower triangles with vectors, row by row, up to the diagonal number ``diag``.
 
     >>> import minigrad as mg
     >>> vec_to_tril_matrix(mg.tensor([1.0, 2.0, 3.0]))
@@ -85,7 +85,7 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
 
 
 def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
-    """The lower triangles of square matrices as vectors, row by row: the inverse of the former.
+    """The lower triangles of square matrices as vectors: the inverse of vec_to_tril_matrix.
 
     Raises ValueError for a ``diag`` outside the matrix.
     """

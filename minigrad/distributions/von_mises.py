@@ -28,7 +28,7 @@ def _away_coefficients(count: int) -> list[float]:
 
 
 _AWAY = _away_coefficients(24)
-_LARGE = 40.0  # from here on the terms of the series decrease for as long as it goes
+_LARGE = 40.0  # from here on all terms of the series decrease
 
 
 def _away(k: Any) -> Any:
@@ -41,9 +41,9 @@ def _away(k: Any) -> Any:
 
 
 class VonMises(Distribution):
-    """Angles around ``loc``, the more closely the larger ``concentration``: exp(k cos(x - loc)).
+    """Angles around ``loc`` with a density proportional to exp(k cos(x - loc)).
 
-    Samples lie from -pi to pi. ``mean`` and ``variance`` are those of a circle.
+    k is ``concentration``. Samples lie between -pi and pi. ``mean`` and ``variance`` are circular.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.VonMises(mg.tensor(0.0), mg.tensor(4.0))
@@ -83,7 +83,7 @@ class VonMises(Distribution):
 
     @property
     def mean(self) -> Any:
-        """The location, the mean of the circle."""
+        """The location, which is the circular mean."""
         return self.loc
 
     @property
@@ -93,5 +93,5 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Any:
-        """The variance of the circle, 1 - I1(k) / I0(k)."""
+        """The circular variance, 1 - I1(k) / I0(k)."""
         return _away(self.concentration)

@@ -19,10 +19,10 @@ __all__ = ["Wishart"]
 
 
 class Wishart(Distribution):
-    """The sums of ``df`` squares x x^T of normal vectors, with the covariance V.
+    """The distribution of the sum of x x^T over ``df`` normal vectors x with covariance V.
 
     Give one of ``covariance_matrix``, ``precision_matrix`` (its inverse) and ``scale_tril``, the
-    lower triangle of V. ``df`` may be any number above n - 1 for matrices of n by n.
+    Cholesky factor of V. ``df`` may be any number above n - 1 for n x n matrices.
 
     >>> import minigrad as mg
     >>> d = mg.distributions.Wishart(mg.tensor(3.0), mg.eye(2))
@@ -61,7 +61,7 @@ class Wishart(Distribution):
 
     @property
     def scale_tril(self) -> Any:
-        """The lower triangle L of V = L L^T."""
+        """The Cholesky factor L with V = L L^T."""
         return self._scale
 
     @property
@@ -80,7 +80,7 @@ class Wishart(Distribution):
         return (f.unsqueeze(self.df, -1) - arange(n, dtype=self.df.dtype)) / 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """L A A^T L^T with A of chi and normal noise (Bartlett 1933), with all gradients."""
+        """Samples L A A^T L^T, A of chi and normal noise (Bartlett 1933), with all gradients."""
         shape = self._extended_shape(sample_shape)
         chi = f.sqrt(2 * standard_gamma(self._halves().expand(shape[:-1])))
         noise = f.tril(randn(shape, dtype=self.df.dtype), -1) + f.diag_embed(chi)
@@ -127,7 +127,7 @@ class Wishart(Distribution):
 
     @property
     def mode(self) -> Any:
-        """(df - n - 1) V; NaN where that is not positive."""
+        """(df - n - 1) V; NaN where the factor is not positive."""
         factor = self.df - self.event_shape[0] - 1
         return self._wide(f.where(factor > 0, factor, math.nan)) * self.covariance_matrix
 

@@ -1,6 +1,6 @@
-"""Facade of all operations as functions, which are also Tensor's methods and operators.
+"""Facade of all operations as functions. Most are also methods or operators of Tensor.
 
-Topics that few programs need are loaded with the first of their functions that is asked for.
+A topic that few programs need is loaded when one of its functions is first used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minigrad.functions.scans import *  # noqa: F403
 from minigrad.functions.selection import *  # noqa: F403
 from minigrad.functions.shaping import *  # noqa: F403
 
-# The topics that wait until one of their functions is asked for, and what these are.
+# Topics that are loaded at first use, with their functions.
 _LATER = {
     "sorting": "argsort bucketize kthvalue searchsorted sort topk",
     "quantiles": "median nanmedian nanquantile quantile",
@@ -58,7 +58,7 @@ TOPICS = (
     "statistics",
 )
 
-# Functions that do not take a tensor first, or mean something else as a method.
+# Functions that are no methods: they do not take a tensor first, or the method differs.
 NOT_METHODS = frozenset(
     (
         "atleast_1d",

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 def tensor_operand(op: str, x: Any) -> Tensor:
-    """``x`` as a tensor; TypeError naming the operation for anything else."""
+    """Return ``x`` if it is a tensor. Raises TypeError naming the operation for anything else."""
     if isinstance(x, TensorBase):
         return x  # type: ignore[return-value]
     return strong_operand(op, x)
 
 
 def several(op: str, tensors: Sequence[Any]) -> list[Tensor]:
-    """The tensors given one by one, or as one list or tuple."""
+    """The tensors of ``f(a, b)`` or of ``f([a, b])``."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
     return tensor_operands(op, *tensors)
 
 
 def listed_tensors(op: str, tensors: Any) -> list[Any]:
-    """Elements of a list or of another iterable; TypeError for what has none."""
+    """The elements of a list or another iterable. Raises TypeError for anything else."""
     if isinstance(tensors, TensorBase):
         raise TypeError(f"[{op}] expected a list of tensors, not one: [x], or x.unbind() for rows")
     try:
@@ -48,7 +48,7 @@ def listed_tensors(op: str, tensors: Any) -> list[Any]:
 
 
 def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
-    """The tensors in the dtype they have together; ValueError if there are none."""
+    """The tensors cast to their common dtype. Raises ValueError for an empty list."""
     found = tensor_operands(op, *listed_tensors(op, tensors))
     if not found:
         raise ValueError(f"[{op}] needs at least one tensor")
@@ -60,12 +60,12 @@ def promoted(op: str, tensors: Sequence[Any]) -> list[Tensor]:
 
 
 def common_shape(op: str, *tensors: Tensor) -> tuple[int, ...]:
-    """The shape to which tensors broadcast; ValueError if there is none."""
+    """The shape to which tensors broadcast. Raises ValueError if there is none."""
     return broadcast_shape(op, *[x.shape for x in tensors])
 
 
 def broadcast_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which shapes broadcast; ValueError if there is none."""
+    """The shape to which shapes broadcast. Raises ValueError if there is none."""
     shape: list[int] = []
     for sizes in itertools.zip_longest(*map(reversed, shapes), fillvalue=1):
         wider = {n for n in sizes if n != 1}
@@ -77,17 +77,21 @@ def broadcast_shape(op: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def renamed(op: str, error: Exception) -> Exception:
-    """The error of a kernel, in the name of the operation it was called for."""
+    """The error of a kernel, with the name of the operation that called it."""
     return type(error)(f"[{op}] {str(error).partition('] ')[2]}")
 
 
 # ---- numbers -------------------------------------------------------------------------------------
 
-_NO_INTEGER = AttributeError, TypeError, ValueError  # what a wrong argument's __index__ raises
+# errors that __index__ of a wrong argument raises
+_NO_INTEGER = AttributeError, TypeError, ValueError
 
 
 def integer(op: str, name: str, value: Any, least: int | None = None) -> int:
-    """An integer argument; TypeError for anything else, ValueError for one below ``least``."""
+    """An integer argument.
+
+    Raises TypeError for anything else, ValueError for an integer below ``least``.
+    """
     if type(value) is int and least is None:
         return value
     try:
@@ -100,9 +104,11 @@ def integer(op: str, name: str, value: Any, least: int | None = None) -> int:
 
 
 def real(op: str, name: str, value: Any) -> float:
-    """A number, or a tensor or array of one element, as a float; TypeError for anything else.
+    """A number, or a tensor or array of one element, as a float.
 
-    That is also a tensor that requires grad, which would get no gradient.
+    Raises TypeError for anything else.
+
+    A tensor that requires grad raises TypeError too, since it would get no gradient.
     """
     if type(value) is float:
         return value
@@ -112,7 +118,7 @@ def real(op: str, name: str, value: Any) -> float:
         )
     try:
         if not isinstance(value, (str, bytes, bytearray)):
-            # NumPy itself makes numbers only of arrays without dimensions.
+            # NumPy converts only arrays without dimensions to numbers.
             return float(value.item() if hasattr(value, "item") else value)
     except OverflowError:
         raise OverflowError(f"[{op}] {name} is too large for a float") from None
@@ -122,7 +128,7 @@ def real(op: str, name: str, value: Any) -> float:
 
 
 def older_form(op: str, name: str, keyword: Any, given: Sequence[Any], operands: int) -> Any:
-    """A factor and the operands after it, of PyTorch's older ``addcmul(x, value, a, b)``."""
+    """The factor and the operands of PyTorch's older form ``addcmul(x, value, a, b)``."""
     if len(given) != 1 + operands:
         raise TypeError(
             f"[{op}] takes {1 + operands} operands, and {name} before the last "
@@ -136,8 +142,9 @@ def older_form(op: str, name: str, keyword: Any, given: Sequence[Any], operands:
 
 
 def yes_or_no(op: str, name: str, value: Any) -> bool:
-    """A bool of Python's or NumPy's; TypeError for anything else, as a number that is meant to be
-    another dim.
+    """A Python or NumPy bool.
+
+    Raises TypeError for anything else, such as a number that is meant as another dim.
     """
     if value is True or value is False:
         return value
@@ -149,11 +156,11 @@ def yes_or_no(op: str, name: str, value: Any) -> bool:
     )
 
 
-_MOST_PIECES = 2**24  # tensors, of some 300 bytes each
+_MOST_PIECES = 2**24  # tensors of about 300 bytes each
 
 
 def piece_count(op: str, count: int) -> int:
-    """Number of pieces of a tensor; MemoryError for more than there would be room for."""
+    """A number of pieces of a tensor. Raises MemoryError for more pieces than memory holds."""
     if count > _MOST_PIECES:
         raise MemoryError(f"[{op}] no memory for {count} tensors")
     return count
@@ -163,10 +170,11 @@ def piece_count(op: str, count: int) -> int:
 
 
 def one_dim(op: str, dim: Any, ndim: int) -> int:
-    """A dimension counted from the front; IndexError if there is none such."""
+    """A dimension counted from the front. Raises IndexError for a dimension out of range."""
     if type(dim) is int and -ndim <= dim < ndim:
         return dim if dim >= 0 else dim + ndim
-    wrong = isinstance(dim, bool)  # a number to Python, but meant for another argument
+    # Python takes a bool for a number, but the caller meant another argument
+    wrong = isinstance(dim, bool)
     try:
         axis: int = dim.__index__()
     except _NO_INTEGER:
@@ -182,7 +190,7 @@ def one_dim(op: str, dim: Any, ndim: int) -> int:
 
 
 def row_of_numbers(given: Any) -> bool:
-    """Is it a range, an array or a tensor, of one dimension?"""
+    """True for a range, and for an array or tensor of one dimension."""
     return isinstance(given, range) or getattr(given, "ndim", 0) == 1
 
 
@@ -196,7 +204,7 @@ def size_of(op: str, size: Sequence[Any]) -> tuple[int, ...]:
     else:
         return tuple(size)
     try:
-        if not any(isinstance(n, bool) for n in size):  # a number to Python alone
+        if not any(isinstance(n, bool) for n in size):  # Python takes a bool for a number
             return tuple([n.__index__() for n in size])
         raise TypeError
     except _NO_INTEGER:
@@ -211,8 +219,7 @@ _EVERY = tuple(tuple(range(ndim)) for ndim in range(lib.MG_MAX_NDIM + 1))
 def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
     """Dimensions counted from the front, in order; None means all.
 
-    A number counts as a row of one, as in PyTorch: its dims are 0 and -1, and there is none to
-    reduce.
+    As in PyTorch, dims 0 and -1 are allowed for a 0-d tensor, and no dimension is reduced.
     """
     if dim is None:
         return _EVERY[ndim]
@@ -230,7 +237,10 @@ def some_dims(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
-    """NumPy's spelling: ``axis`` for dim, ``keepdims``, which may be a number, for keepdim."""
+    """dim and keepdim, also if given in NumPy's spelling as ``axis`` and ``keepdims``.
+
+    ``keepdims`` may be a number.
+    """
     if not numpy and type(keepdim) is bool:
         return dim, keepdim
     keepdim = yes_or_no(op, "keepdim", keepdim)
@@ -245,7 +255,7 @@ def spelled(op: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[An
 
 
 def listed(op: str, values: Sequence[Any], named: dict[str, Any], *names: str) -> Sequence[Any]:
-    """The numbers of ``f(x, 1, 2)``, ``f(x, (1, 2))`` or by keyword, ``f(x, dims=(1, 2))``."""
+    """The numbers of ``f(x, 1, 2)``, of ``f(x, (1, 2))`` or of ``f(x, dims=(1, 2))``."""
     for name, value in named.items():
         if name not in names or values:
             raise TypeError(f"[{op}] unexpected argument {name!r} ({' or '.join(names)})")
@@ -254,7 +264,7 @@ def listed(op: str, values: Sequence[Any], named: dict[str, Any], *names: str) -
 
 
 def named_dim(op: str, dim: Any, numpy: dict[str, Any]) -> Any:
-    """``axis`` where it was given for dim; TypeError for any other keyword."""
+    """dim, or ``axis`` in its place. Raises TypeError for any other keyword."""
     for name, value in numpy.items():
         if name != "axis":
             raise TypeError(f"[{op}] unexpected argument {name!r} (dim or axis)")

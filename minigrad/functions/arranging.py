@@ -80,7 +80,7 @@ __all__ = [
 
 
 def _at_least(op: str, ndim: int, tensors: Sequence[Any]) -> Any:
-    """One tensor as itself, several as a tuple; new dimensions go where NumPy puts them."""
+    """Add dimensions where NumPy does. The result is one tensor, or a tuple for several."""
     made = []
     for x in several(op, tensors):
         if x._h.ndim == 0:
@@ -95,17 +95,23 @@ def _at_least(op: str, ndim: int, tensors: Sequence[Any]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """A number as a vector of one; others as they are. A tuple for several tensors."""
+    """A tensor with at least 1 dimension: a 0-d tensor becomes (1,).
+
+    A tuple for several tensors.
+    """
     return _at_least("atleast_1d", 1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """A number or a vector (n,) as a matrix (1, n); others as they are. A tuple for several."""
+    """A tensor with at least 2 dimensions: (n,) becomes (1, n), 0-d (1, 1). A tuple for several."""
     return _at_least("atleast_2d", 2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """With at least 3 dimensions: (n,) as (1, n, 1), (m, n) as (m, n, 1). A tuple for several."""
+    """A tensor with at least 3 dimensions: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+
+    A 0-d tensor becomes (1, 1, 1). The result is a tuple for several tensors.
+    """
     return _at_least("atleast_3d", 3, tensors)
 
 
@@ -113,34 +119,34 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
-    """Tensors side by side: along the second dimension, vectors along their only one."""
+    """Concatenate along the second dimension, or vectors along their only dimension."""
     parts = atleast_1d(listed_tensors("hstack", tensors))
     return cat(parts, 0 if parts and parts[0]._h.ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
-    """Tensors on top of each other: along the first dimension, a vector being one row."""
+    """Concatenate along the first dimension. A vector counts as one row."""
     return cat(atleast_2d(listed_tensors("vstack", tensors)), 0)
 
 
 def row_stack(tensors: Sequence[Any]) -> Tensor:
-    """As vstack."""
+    """Another name of vstack."""
     return vstack(tensors)
 
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
-    """Tensors behind each other: along the third dimension, of at least three."""
+    """Concatenate along the third dimension, after :func:`atleast_3d`."""
     return cat(atleast_3d(listed_tensors("dstack", tensors)), 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Tensors side by side along the second dimension, a vector being one column."""
+    """Concatenate along the second dimension. A vector counts as one column."""
     parts = tensor_operands("column_stack", *listed_tensors("column_stack", tensors))
     return hstack([reshape(x, (x.size, 1)) if x._h.ndim < 2 else x for x in parts])
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Grids of coordinates: the i-th tensor varies along dimension i; views.
+    """Grids of coordinates, as views: the i-th tensor varies along dimension i.
 
     ``indexing="xy"`` swaps the first two dimensions, as in a plot.
 
@@ -166,7 +172,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All combinations of one element from each vector, as rows; of one vector, itself."""
+    """All combinations of one element from each vector, as rows. One vector is returned as is."""
     given = several("cartesian_prod", tensors)
     if len(given) == 1:
         return given[0]
@@ -185,10 +191,11 @@ def combinations(
     r: int = 2,
     with_replacement: bool = False,
 ) -> Tensor:
-    """All ways to pick r elements of a vector in their order, as rows; each once, or repeatedly
-    with replacement.
+    """All combinations of r elements of a vector in their order, as rows.
 
-    Raises ValueError for what is no vector and for a negative r.
+    An element occurs at most once, or repeatedly if ``with_replacement`` is True.
+
+    Raises ValueError unless the input is a vector, and for a negative r.
 
     >>> import minigrad as mg
     >>> mg.combinations(mg.tensor([1, 2, 3]))
@@ -213,7 +220,7 @@ def combinations(
 def split(
     tensor: Tensor, split_size_or_sections: Any, dim: int = 0, **numpy: Any
 ) -> tuple[Tensor, ...]:
-    """Views of pieces of one size (the last may be shorter), or of the sizes in a list."""
+    """Pieces as views: of one size (the last may be shorter), or of the sizes in a list."""
     x = tensor_operand("split", tensor)
     axis = one_dim("split", named_dim("split", dim, numpy) if numpy else dim, x._h.ndim)
     total = x.shape[axis]
@@ -230,7 +237,7 @@ def split(
 
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of pieces of the sizes given."""
+    """Pieces of the given sizes, as views."""
     if not isinstance(split_sizes, (tuple, list)):
         raise TypeError(
             f"[split_with_sizes] split_sizes is a list of sizes, not {type(split_sizes).__name__}"
@@ -239,9 +246,9 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-    """Views of at most ``chunks`` pieces of one size, the last of which may be shorter.
+    """At most ``chunks`` pieces of one size, as views. The last may be shorter.
 
-    There may be fewer: 5 elements in 4 chunks are 2, 2 and 1. See tensor_split.
+    There may be fewer pieces: 5 elements in 4 chunks give 2, 2 and 1. See tensor_split.
     """
     x = tensor_operand("chunk", input)
     axis = one_dim("chunk", named_dim("chunk", dim, numpy) if numpy else dim, x._h.ndim)
@@ -255,9 +262,12 @@ def chunk(input: Tensor, chunks: int, dim: int = 0, **numpy: Any) -> tuple[Tenso
 def tensor_split(
     input: Tensor, indices_or_sections: Any, dim: int = 0, **numpy: Any
 ) -> tuple[Tensor, ...]:
-    """Views of exactly so many pieces, the first ones larger by one, or cut before each index.
+    """Exactly so many pieces, or pieces that begin at each index, as views.
 
-    As NumPy's array_split: indices beyond the end give empty pieces, negative ones count from it.
+    The first pieces are larger by one if the size is not divisible.
+
+    As in NumPy's array_split, indices beyond the end give empty pieces. Negative indices count from
+    the end.
 
     >>> import minigrad as mg
     >>> [p.tolist() for p in mg.tensor_split(mg.arange(5), 3)]
@@ -298,18 +308,18 @@ def _split_at(op: str, x: Any, sections: Any, axis: int, least: int) -> tuple[Te
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """As tensor_split along the second dimension, of a vector the first; into equal pieces only."""
+    """tensor_split into equal pieces along the second dimension, or the first of a vector."""
     axis = 0 if tensor_operand("hsplit", input)._h.ndim == 1 else 1
     return _split_at("hsplit", input, indices_or_sections, axis, 1)
 
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """As tensor_split along the first of at least two dimensions; into equal pieces only."""
+    """tensor_split into equal pieces along the first of at least two dimensions."""
     return _split_at("vsplit", input, indices_or_sections, 0, 2)
 
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """As tensor_split along the third dimension; into equal pieces only."""
+    """tensor_split into equal pieces along the third dimension."""
     return _split_at("dsplit", input, indices_or_sections, 2, 3)
 
 
@@ -317,9 +327,9 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """The elements in reverse order along the dimensions named; a view.
+    """A view with the elements in reverse order along the given dimensions.
 
-    As in NumPy, along all of them if none is named.
+    As in NumPy, all dimensions are reversed if none is given.
     """
     x = tensor_operand("flip", input)
     given = listed("flip", dims, named, "dims", "axis") if named else dims
@@ -335,7 +345,7 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 def fliplr(input: Tensor) -> Tensor:
-    """The columns, the second dimension, in reverse order; a view."""
+    """A view with the columns, the second dimension, in reverse order."""
     x = tensor_operand("fliplr", input)
     if x._h.ndim < 2:
         raise ValueError(f"[fliplr] expected at least 2 dimensions, not {x._h.ndim}")
@@ -343,7 +353,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 
 def flipud(input: Tensor) -> Tensor:
-    """The rows, the first dimension, in reverse order; a view."""
+    """A view with the rows, the first dimension, in reverse order."""
     x = tensor_operand("flipud", input)
     if x._h.ndim < 1:
         raise ValueError("[flipud] expected at least 1 dimension, not 0")
@@ -351,7 +361,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned by k quarters in the plane of two dimensions, from the first to the second; a view."""
+    """A view rotated by k quarter turns in the plane of two dims, from the first to the second."""
     x = tensor_operand("rot90", input)
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
         raise ValueError(f"[rot90] dims are two dimensions, not {dims}")
@@ -367,9 +377,10 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None, **numpy: Any) -> Tensor:
-    """The elements moved on by ``shifts``, those pushed out coming in again at the start.
+    """The elements shifted by ``shifts``. Elements shifted past the end reappear at the start.
 
-    Along the dimensions named, one shift for each, or through all elements in order.
+    Each given dimension has its own shift. Without dimensions all elements are shifted in row-major
+    order.
 
     >>> import minigrad as mg
     >>> mg.roll(mg.arange(5), 2)
@@ -400,10 +411,10 @@ def _rolled(x: Tensor, axis: int, shift: int) -> Tensor:
 
 
 def repeat(x: Tensor, *repeats: Any, **named: Any) -> Tensor:
-    """The tensor laid side by side with itself so many times along each dimension; a copy.
+    """A copy with the tensor repeated so many times along each dimension.
 
-    More repeats than dimensions add dimensions in front. PyTorch's, not NumPy's: that is
-    repeat_interleave.
+    More repeats than dimensions add dimensions in front. This is PyTorch's repeat. NumPy's repeat
+    is repeat_interleave.
 
     >>> import minigrad as mg
     >>> mg.repeat(mg.tensor([1, 2]), 2, 2)
@@ -420,7 +431,7 @@ def repeat(x: Tensor, *repeats: Any, **named: Any) -> Tensor:
 
 
 def _repeated(op: str, x: Tensor, times: Sequence[int]) -> Tensor:
-    """Each dimension that repeats gets one of its own in front of it, which expands and merges."""
+    """Put a new dimension before each repeated one, expand it, and merge the two."""
     added = len(times) - x._h.ndim
     shape = (1,) * added + x.shape
     apart: list[int] = []
@@ -433,7 +444,7 @@ def _repeated(op: str, x: Tensor, times: Sequence[int]) -> Tensor:
 
 
 def _spread(op: str, x: Tensor, apart: Shape, spread: Shape, to: Shape) -> Tensor:
-    """x in the shape ``apart``, expanded to ``spread``, as a copy of another shape."""
+    """A copy of x, reshaped to ``apart``, expanded to ``spread`` and reshaped to ``to``."""
     try:
         return apply(_s.REPEAT, (x,), (apart, spread, to))
     except (ValueError, MemoryError) as error:
@@ -441,7 +452,7 @@ def _spread(op: str, x: Tensor, apart: Shape, spread: Shape, to: Shape) -> Tenso
 
 
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """As repeat; dimensions that are not named, from the front, are not repeated. NumPy's tile."""
+    """:func:`repeat` as NumPy's tile: missing repeats at the front count as 1."""
     x = tensor_operand("tile", input)
     times = size_of("tile", listed("tile", dims, named, "dims"))
     if min(times, default=0) < 0:
@@ -457,11 +468,11 @@ def repeat_interleave(
     output_size: int | None = None,
     **numpy: Any,
 ) -> Tensor:
-    """Each entry along a dimension repeated, next to itself; NumPy's repeat.
+    """Repeat each entry along a dimension, next to itself. This is NumPy's repeat.
 
-    ``repeats`` is one number for all, or a tensor with one for each. Without a dimension the input
-    is flattened. ``repeat_interleave(repeats)`` repeats 0, 1, 2 and so on. ``output_size``, if
-    given, must be the size that comes out.
+    ``repeats`` is one number for all entries, or a tensor with a number for each. Without a
+    dimension the input is flattened. ``repeat_interleave(repeats)`` repeats 0, 1, 2 and so on.
+    ``output_size``, if given, must be the size of the result.
 
     >>> import minigrad as mg
     >>> mg.repeat_interleave(mg.tensor([1, 2]), mg.tensor([1, 3]))

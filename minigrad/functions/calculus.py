@@ -1,4 +1,4 @@
-"""Differences and integrals of sampled functions, and Vandermonde matrices, as functions."""
+"""Functions for differences and integrals of sampled functions, and Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def gradient(
     dim: Any = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
-    """Derivatives of a sampled function along dimensions, all by default: a tensor for each.
+    """Derivatives of a sampled function: a tensor for each of the dimensions, by default all.
 
-    Differences within are of second order (Fornberg, Generation of Finite Difference Formulas on
-    Arbitrarily Spaced Grids, 1988). They are of ``edge_order``, 1 or 2, at the ends. ``spacing`` is
-    the distance between neighbours, a list with a number for each dimension, or a list with a
-    vector of coordinates for each. Coordinates get gradients too. Integers give float32.
+    Inner differences are of second order (Fornberg, Generation of Finite Difference Formulas on
+    Arbitrarily Spaced Grids, 1988). Differences at the ends are of ``edge_order``, 1 or 2.
+
+    ``spacing`` is the distance of neighbours, a list with a number per dimension, or a list with a
+    vector of coordinates per dimension. Coordinates get gradients too. Integers give float32.
 
     Raises ValueError for too few elements along a dimension, and for a list of the wrong length.
 
@@ -46,7 +47,7 @@ def gradient(
     """
     y = as_float("gradient", input)
     axes = some_dims("gradient", dim, y._h.ndim)
-    if isinstance(dim, (tuple, list)):  # in their own order, which that of spacings is
+    if isinstance(dim, (tuple, list)):  # in the given order, to which the spacings belong
         axes = tuple([one_dim("gradient", d, y._h.ndim) for d in dim])
     if edge_order not in (1, 2):
         raise ValueError(f"[gradient] edge_order is {edge_order}, but must be 1 or 2")
@@ -64,7 +65,7 @@ def gradient(
 
 
 def slopes(op: str, y: Any, axis: int, step: Any, order: int) -> Any:
-    """Differences of second order along an axis, and at its ends of this order.
+    """Differences of second order along an axis, and of ``order`` at its ends.
 
     ``step`` is a distance, or a vector of coordinates.
     """
@@ -90,12 +91,12 @@ def slopes(op: str, y: Any, axis: int, step: Any, order: int) -> Any:
 
 
 def _even(h: Any, step: Any) -> bool:
-    """Whether points stand at one distance; those that move each by itself never do."""
+    """True if all distances are equal. Coordinates that require grad never count as equal."""
     return not step.ndim or (step._edge is None and bool(every(eq(h, h[0]))))
 
 
 def _slope_at_end(y: Any, h: Any, end: int, order: int) -> Any:
-    """The derivative at the first point of a line, or at the last for the end -1."""
+    """The derivative at the first point of a line, or at the last if ``end`` is -1."""
     at, towards = (0, 1) if end == 0 else (-1, -2)
     first, second = y[..., at], y[..., towards]
     if order == 1:
@@ -116,8 +117,8 @@ def _slope_at_end(y: Any, h: Any, end: int, order: int) -> Any:
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule: the sum of (y[i] + y[i+1]) / 2 * dx.
 
-    ``x`` holds the coordinates, one vector or, broadcast, one for each line of y; without them
-    neighbours are ``dx`` apart, 1 by default. Integers give float32.
+    ``x`` has the coordinates: one vector, or a vector for each line of y, broadcast. Without ``x``
+    the distance of neighbours is ``dx``, 1 by default. Integers give float32.
 
     >>> import minigrad as mg
     >>> mg.trapezoid(mg.tensor([1.0, 2.0, 3.0]), dx=0.5)
@@ -131,16 +132,16 @@ trapz = trapezoid
 
 
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integrals from the first element to each further one, by the trapezoidal rule.
+    """The integrals from the first element to each later one, by the trapezoidal rule.
 
-    Arguments as for :func:`minigrad.trapezoid`. The dimension has one element less than y's.
+    Arguments are as for :func:`minigrad.trapezoid`. The dimension has one element less than in y.
     """
     areas, axis = _areas("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(areas, axis)
 
 
 def _areas(op: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
-    """The area under each pair of neighbours, and along which of its dimensions they are."""
+    """The area between each pair of neighbours, and the dimension of the pairs."""
     y = as_float(op, y)
     axis = one_dim(op, dim, y._h.ndim) - y._h.ndim
     n = y.shape[axis]
@@ -165,10 +166,10 @@ def _areas(op: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """The Vandermonde matrix of a vector: in each row the powers of an element, falling to 0.
+    """The Vandermonde matrix of a vector: each row has the powers of one element, down to 0.
 
-    There are N columns, by default as many as rows. With ``increasing`` the powers rise from 0.
-    The gradient is right at 0 too. Raises ValueError for what is no vector.
+    There are N columns, by default as many as rows. With ``increasing`` the powers start from 0.
+    The gradient is right at 0 too. Raises ValueError unless the input is a vector.
 
     >>> import minigrad as mg
     >>> mg.vander(mg.tensor([1, 2, 3]))
@@ -184,7 +185,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def powers_of(op: str, x: Tensor, count: int | None) -> Tensor:
-    """The powers 0, 1, ... of each element along a new last dimension, of this many elements."""
+    """The powers 0, 1, ... of each element along a new last dimension of size ``count``."""
     if x.dtype is bool_:
         x = to(x, int64)
     n = x.shape[-1] if count is None else integer(op, "N", count, 0)

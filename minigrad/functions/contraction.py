@@ -1,8 +1,8 @@
-"""Einstein summation, as functions: products of tensors, summed over any of their dimensions.
+"""Functions for Einstein summation: products of tensors, summed over any of their dimensions.
 
-Every operand carries a label for each of its dimensions. Operands are multiplied two at a time, as
-one matrix product whenever a label is summed. A label is summed as soon as nothing else needs it.
-The building blocks are diagonal, sum, permute, reshape, mul and matmul.
+Every operand has a label for each of its dimensions. Operands are multiplied in pairs. A pair with
+a summed label is one matrix product. A label is summed as soon as no other operand and no output
+needs it. The building blocks are diagonal, sum, permute, reshape, mul and matmul.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ Labels = tuple[Label, ...]
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """The sum over the labels that the output lacks of the product of the operands' elements.
+    """The product of the operands' elements, summed over all labels that the output lacks.
 
     ``einsum("ij,jk->ik", a, b)`` is sum_j a[i, j] b[j, k]. The equation names each dimension of
-    each operand by a letter; one letter twice in an operand takes its diagonal. Without ``->`` the
-    output has the letters that occur once, in alphabetical order. ``...`` stands for any further
-    dimensions, which are broadcast, and come first in an output that is not given. A size of 1
-    is broadcast against another size. The operands may be a list, and integers in lists may
-    take the place of letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+    each operand by a letter. A letter that occurs twice in an operand takes the diagonal. Without
+    ``->`` the output has the letters that occur once, in alphabetical order.
 
-    Two operands that share a summed letter are one matrix product; of more, the pair with the
-    cheapest product comes first. Raises ValueError for a malformed equation and for sizes that do
-    not agree.
+    ``...`` stands for any further dimensions, which are broadcast. They come first in an output
+    that is not given. A size of 1 is broadcast against another size. The operands may be a list.
+    Integers in lists may replace letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+
+    Two operands that share a summed letter are one matrix product. With more operands, the pair
+    with the cheapest product comes first. Raises ValueError for a malformed equation and for sizes
+    that do not agree.
 
     >>> import minigrad as mg
     >>> a = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -59,7 +60,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 # ---- what is asked for ---------------------------------------------------------------------------
 
 
-# The labels of each operand, and of the output, None if that is implied.
+# The labels of each operand, and of the output; None for an implied output.
 Terms = tuple[tuple[Labels, ...], Labels | None]
 
 
@@ -88,7 +89,7 @@ def _letters(equation: str, term: str) -> Labels:
 
 
 def _from_sublists(args: Sequence[Any]) -> tuple[tuple[Any, ...], Terms]:
-    """The operands and their terms, of tensors and lists of integers in turn."""
+    """The operands and terms of alternating tensors and lists of integers."""
     paired = len(args) // 2 * 2
     operands, lists = args[0:paired:2], [*args[1::2], *args[paired:]]
     for given in lists:
@@ -104,7 +105,7 @@ def _from_sublists(args: Sequence[Any]) -> tuple[tuple[Any, ...], Terms]:
 
 
 def _spread(k: int, shape: tuple[int, ...], term: Labels) -> Labels:
-    """The operand's labels with the ellipsis written out, counted from its right."""
+    """The operand's labels, with the ellipsis expanded and counted from the right."""
     if term.count(Ellipsis) > 1:
         raise ValueError(f"[einsum] operand {k} has more than one ellipsis")
     extra = len(shape) - len(term) + term.count(Ellipsis)
@@ -121,7 +122,7 @@ def _spread(k: int, shape: tuple[int, ...], term: Labels) -> Labels:
 
 
 def _implied(terms: Sequence[Labels]) -> Labels:
-    """The ellipsis, then what occurs once."""
+    """The implied output: the ellipsis, then the labels that occur once."""
     every = [label for term in terms for label in term]
     once = [label for label in every if label is not Ellipsis and every.count(label) == 1]
     return (*([Ellipsis] if Ellipsis in every else []), *sorted(once))  # type: ignore[type-var]
@@ -147,9 +148,9 @@ def _output_names(output: Labels, operands: Sequence[Labels]) -> Labels:
 
 
 class _Plan:
-    """The steps from the operands to the result, found from their shapes alone.
+    """The steps from the operands to the result, which depend only on the shapes.
 
-    Operands and what steps make are known by their places in one row; each is taken once.
+    Operands and results of steps have places in one list. Each is used once.
     """
 
     __slots__ = ("places", "steps")
@@ -159,13 +160,13 @@ class _Plan:
         self.steps: list[tuple[Callable[..., Any], tuple[int, ...], tuple[Any, ...]]] = []
 
     def step(self, function: Callable[..., Any], places: tuple[int, ...], *args: Any) -> int:
-        """Where the result of a function of what lies at these places will be."""
+        """Add a step: call a function on these places. Returns the place of its result."""
         self.steps.append((function, places, args))
         self.places += 1
         return self.places - 1
 
     def run(self, tensors: Sequence[Tensor]) -> Tensor:
-        """The result of the steps on these operands."""
+        """Run the steps on these operands."""
         held: dict[int, Any] = dict(enumerate(tensors))
         place = len(tensors)
         for function, places, args in self.steps:
@@ -176,7 +177,7 @@ class _Plan:
 
 @lru_cache(256)
 def _planned(equation: str | Terms, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
-    """How einsum goes about operands of these shapes."""
+    """The plan of an einsum for operands of these shapes."""
     terms, output = _from_letters(equation) if isinstance(equation, str) else equation
     if len(terms) != len(shapes) or not shapes:
         raise ValueError(f"[einsum] {len(terms)} terms for {len(shapes)} operands")
@@ -194,7 +195,7 @@ def _planned(equation: str | Terms, shapes: tuple[tuple[int, ...], ...]) -> _Pla
 
 
 class _Operand:
-    """A future tensor: its place in a plan, its shape, and the labels of its dimensions."""
+    """A tensor of a plan: its place, its shape, and the labels of its dimensions."""
 
     __slots__ = ("names", "place", "plan", "shape")
 
@@ -208,7 +209,7 @@ class _Operand:
         return dict(zip(self.names, self.shape, strict=True))
 
     def _reduced(self, function: Callable[..., Any], dropped: Collection[Label]) -> _Operand:
-        """Without the labels, whose axes the function takes away."""
+        """The operand without the labels whose axes the function removes."""
         axes = [d for d, name in enumerate(self.names) if name in dropped]
         if not axes:
             return self
@@ -219,15 +220,15 @@ class _Operand:
         return _Operand(self.plan, place, [n for n, _ in kept], [name for _, name in kept])
 
     def without(self, dropped: Collection[Label]) -> _Operand:
-        """Summed over the labels."""
+        """The operand summed over the labels."""
         return self._reduced(total, dropped)
 
     def squeezed(self, dropped: Collection[Label]) -> _Operand:
-        """Without the labels, whose sizes are 1."""
+        """The operand without these labels of size 1."""
         return self._reduced(squeeze, dropped)
 
     def permuted(self, names: Labels, as_view: bool = False) -> _Operand:
-        """With its labels in this order; a new tensor at any rate ``as_view``."""
+        """The operand with its labels in this order. With ``as_view`` it is always a new tensor."""
         if names == self.names and not as_view:
             return self
         order = tuple([self.names.index(name) for name in names])
@@ -235,21 +236,24 @@ class _Operand:
         return _Operand(self.plan, place, [self.shape[d] for d in order], names)
 
     def shaped(self, shape: Sequence[int], names: Sequence[Label] = ()) -> _Operand:
-        """The same elements in another shape."""
+        """The operand reshaped."""
         place = self.place
         if tuple(shape) != self.shape:
             place = self.plan.step(reshape, (place,), tuple(shape))
         return _Operand(self.plan, place, shape, names)
 
     def grouped(self, *groups: Labels) -> _Operand:
-        """Permuted to the groups' order, each but the first group as one dimension."""
+        """The operand permuted to the groups' order.
+
+        Each group except the first is one dimension.
+        """
         sizes = self.sizes()
         shape = [sizes[name] for name in groups[0]]
         shape += [math.prod([sizes[name] for name in group]) for group in groups[1:]]
         return self.permuted(tuple(itertools.chain(*groups))).shaped(shape)
 
     def aligned(self, names: Labels) -> _Operand:
-        """Permuted to the order of names, with a size of 1 for those it has not."""
+        """The operand permuted to the order of names, with a size of 1 for each missing name."""
         sizes = self.sizes()
         own = self.permuted(tuple([name for name in names if name in sizes]))
         return own.shaped([sizes.get(name, 1) for name in names], names)
@@ -260,7 +264,7 @@ def _diagonal(x: Tensor, first: int, second: int) -> Tensor:
 
 
 def _diagonals(x: _Operand) -> _Operand:
-    """Labels that occur twice brought to once."""
+    """The operand with a diagonal taken for each label that occurs twice."""
     while len(set(x.names)) < len(x.names):
         name = next(name for name in x.names if x.names.count(name) > 1)
         first = x.names.index(name)
@@ -279,7 +283,7 @@ def _diagonals(x: _Operand) -> _Operand:
 
 
 def _agreeing(operands: list[_Operand]) -> dict[Label, int]:
-    """The size of every label; sizes of 1 that are broadcast are taken off the operands."""
+    """The size of every label. Broadcast axes of size 1 are removed from the operands."""
     sizes: dict[Label, int] = {}
     for k, operand in enumerate(operands):
         for name, n in operand.sizes().items():
@@ -301,9 +305,9 @@ def _shown(name: Label) -> str:
 def _plan_product(operands: list[_Operand], output: Labels) -> None:
     """The steps from the operands to their product, summed over what the output has not."""
     sizes = _agreeing(operands)
-    alone = len(operands) == 1  # is given back as a view
+    alone = len(operands) == 1  # the result is then a view
     while True:
-        # Labels of one operand alone that the output lacks are summed at once.
+        # Labels that occur in one operand alone, and not in the output, are summed first.
         for k, operand in enumerate(operands):
             needed = set(output).union(*[o.names for o in operands if o is not operand])
             operands[k] = operand.without(set(operand.names) - needed)
@@ -316,7 +320,7 @@ def _plan_product(operands: list[_Operand], output: Labels) -> None:
 
 
 def _cheapest(operands: Sequence[_Operand], sizes: dict[Label, int]) -> tuple[int, int]:
-    """The pair whose product takes the fewest multiplications; the first of equals."""
+    """The pair whose product takes the fewest multiplications; the first one in case of a tie."""
 
     def cost(pair: tuple[int, int]) -> int:
         names = {*operands[pair[0]].names, *operands[pair[1]].names}
@@ -326,7 +330,7 @@ def _cheapest(operands: Sequence[_Operand], sizes: dict[Label, int]) -> tuple[in
 
 
 def _pair(a: _Operand, b: _Operand, needed: set[Label]) -> _Operand:
-    """The product of two, summed over the labels that both have and nothing else needs."""
+    """The product of two operands, summed over labels that both have and nothing else needs."""
     both = [name for name in a.names if name in b.names]
     batch = tuple([name for name in both if name in needed])
     summed = tuple([name for name in both if name not in needed])
@@ -348,11 +352,11 @@ def _shaped(x: Tensor, shape: list[int]) -> Tensor:
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
-    """The sum of a * b over pairs of dimensions: a's others come first, then b's.
+    """The sum of a * b over pairs of dimensions. The other dimensions of a come first, then b's.
 
-    ``dims`` is the number of a's last dimensions to be summed with as many first ones of b. It may
-    be a pair of lists: of a's dimensions, and of those of b they go with. A size of 1 is broadcast.
-    Raises ValueError where sizes differ.
+    ``dims`` is a number n: the last n dimensions of a are summed with the first n of b. It may also
+    be two lists, of a's dimensions and of their partners in b. A size of 1 is broadcast. Raises
+    ValueError if sizes differ.
 
     >>> import minigrad as mg
     >>> mg.tensordot(mg.ones(2, 3, 4), mg.ones(4, 3, 5), ([1, 2], [1, 0])).shape
@@ -386,7 +390,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
 
 
 def _pairs(dims: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
-    """The dimensions of x and those of y, counted from the front."""
+    """The dimensions of x and of y, counted from the front."""
     if isinstance(dims, (tuple, list)):
         if len(dims) != 2:
             raise ValueError("[tensordot] dims is a number, or a pair of lists of dimensions")
@@ -406,10 +410,10 @@ def _pairs(dims: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
 
 
 def inner(input: Any, other: Any) -> Tensor:
-    """The sum of products over the last dimensions; the product where one operand is 0-d.
+    """The sum of products over the last dimensions, or the product if one operand is 0-d.
 
-    Shapes (..., n) and (..., n) give the other dimensions of a and then those of b. Raises
-    ValueError where the last sizes differ.
+    Shapes (..., n) and (..., n) give the other dimensions of a, then the other dimensions of b.
+    Raises ValueError if the last sizes differ.
     """
     x, y = tensor_operands("inner", input, other)
     if not (x._h.ndim and y._h.ndim):

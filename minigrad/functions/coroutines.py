@@ -13,7 +13,7 @@ __all__ = ["in_steps"]
 
 
 def in_steps(mode: str, enabled: bool, function: Any) -> Any:
-    """A generator function, or one of coroutines, whose steps run with recording on or off.
+    """A generator function, or an async function, whose steps run with recording on or off.
 
     Raises TypeError for an asynchronous generator; ``mode`` is the name of the decorator.
     """
@@ -37,7 +37,7 @@ def in_steps(mode: str, enabled: bool, function: Any) -> Any:
 
 
 def _resumed(enabled: bool, generator: Any) -> Generator[Any, Any, Any]:
-    """A generator, or a coroutine, with this grad mode while it runs, but not between its steps."""
+    """A generator or coroutine that has this grad mode while it runs, but not between its steps."""
     step: Callable[[Any], Any] = generator.send
     given: Any = None
     while True:
@@ -51,12 +51,12 @@ def _resumed(enabled: bool, generator: Any) -> Generator[Any, Any, Any]:
             end(scope)
         try:
             step, given = generator.send, (yield made)
-        except BaseException as error:  # thrown in, or the GeneratorExit of close()
+        except BaseException as error:  # from throw(), or GeneratorExit from close()
             step, given = generator.throw, error
 
 
 class _Awaited:
-    """Awaitable that runs a coroutine in steps."""
+    """Awaitable that runs a coroutine step by step."""
 
     def __init__(self, steps: Generator[Any, Any, Any]) -> None:
         self.steps = steps

@@ -1,4 +1,4 @@
-"""Counts of values and unique values, as functions."""
+"""Functions that count values and find unique values."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ __all__ = [
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, ... occurs, as int64; or the sum of the weights that stand by it.
+    """How often each of 0, 1, 2, ... occurs, as int64, or the sum of its weights.
 
-    The input holds non-negative integers in one dimension. The result has minlength elements, or
-    more if input has larger values. Gradients go to the weights; those of integers are summed in
+    The input has one dimension and non-negative integers. The result has ``minlength`` elements, or
+    more if the input has larger values. Gradients go to the weights. Integer weights are summed in
     float64.
 
     >>> import minigrad as mg
@@ -67,11 +67,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
-    """How many elements are in each of ``bins`` equal parts of [min, max], in the input's dtype.
+    """The number of elements in each of ``bins`` equal parts of [min, max], in the input's dtype.
 
     The last part includes max. Elements outside, and NaN, are not counted. With min = max = 0 the
-    range is that of the input. For a single value it reaches from 1 below to 1 above. Integers give
-    float32. Raises ValueError for no bins, min > max, or a range that is not finite.
+    range is that of the input. If all elements are equal, the range goes from 1 below to 1 above.
+    Integers give float32. Raises ValueError for no bins, min > max, or a range that is not finite.
     """
     x = as_float("histc", input).detach()
     bins = integer("histc", "bins", bins, 1)
@@ -111,12 +111,12 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements in sorted order, or the different slices along a dimension.
+    """The distinct elements in sorted order, or the distinct slices along a dimension.
 
-    With ``return_inverse`` also where in them each element is, with ``return_counts`` also how
-    often each occurs, as a tuple. They come out sorted whatever ``sorted`` says; slices are in
-    lexicographic order. NaN differs from NaN, as in PyTorch. A value's gradient goes to the first
-    element that has it.
+    With ``return_inverse`` or ``return_counts`` the result is a tuple. The inverse has the position
+    of each input element among the distinct ones. The counts say how often each occurs. The result
+    is sorted whatever ``sorted`` says. Slices are in lexicographic order. NaN differs from NaN, as
+    in PyTorch. The gradient of a value goes to its first element.
 
     >>> import minigrad as mg
     >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
@@ -131,7 +131,7 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The input without the elements that equal the one before them; arguments as for unique."""
+    """The input without elements that equal their predecessor. Arguments are as for unique."""
     return _distinct("unique_consecutive", input, dim, return_inverse, return_counts, arrange=False)
 
 
@@ -141,12 +141,12 @@ def unique_consecutive(
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Whether each element is among the test elements, as bool; the opposite with ``invert``.
+    """True for each element that is among the test elements, or False with ``invert``.
 
-    Either may be a number. NaN is among none. The test elements are sorted and searched, whether
-    or not ``assume_unique`` says that they differ.
+    One of the two may be a number. NaN is never found. ``assume_unique`` changes nothing: the test
+    elements are always sorted and searched.
 
-    Raises TypeError where both are numbers.
+    Raises TypeError if both are numbers.
 
     >>> import minigrad as mg
     >>> mg.isin(mg.tensor([1, 2, 3]), mg.tensor([3, 1]))
@@ -165,7 +165,7 @@ def isin(
 
 
 def _comparable(x: Any) -> Tensor:
-    """A number, list or tensor as a tensor whose values are sorted; booleans as int64."""
+    """A number, list or tensor as a tensor that can be sorted: bool becomes int64."""
     x = widen(tensor_operand("isin", x))
     return to(x, int64) if x.dtype is bool_ else x
 

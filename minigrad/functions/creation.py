@@ -1,4 +1,4 @@
-"""Creation of tensors: from Python and NumPy data, of constants and of ranges."""
+"""Creation functions: tensors from Python and NumPy data, of constants and of ranges."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _named(name: str) -> np.dtype[Any]:
 
 
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """The NumPy counterpart."""
+    """The NumPy dtype of a dtype."""
     return _named(dtype.name)
 
 
 def require_grad(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """``x`` as a leaf that requires a gradient; TypeError unless it holds floats."""
+    """Make ``x`` a leaf that requires a gradient. Raises TypeError unless its dtype is a float."""
     if requires_grad and (x.dtype.is_storage or not x.dtype.is_floating_point):
         why = "minigrad trains in float32 and float64" if x.dtype.is_floating_point else ""
         raise TypeError(
@@ -78,7 +78,7 @@ def require_grad(x: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 class _Ours(dict[Any, Any]):
-    """By NumPy's dtypes those here with the same memory; None for others."""
+    """Map from a NumPy dtype to minigrad's dtype of the same layout, or None."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> DType | None:
         found = self[dtype] = by_name.get(dtype.name) if dtype.isnative else None
@@ -89,7 +89,7 @@ _OURS = _Ours()
 
 
 def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
-    """The dtype in which the values of a NumPy array of any dtype are held here."""
+    """The dtype that keeps the values of a NumPy array of any dtype."""
     kind, name = array.dtype.kind, array.dtype.name
     if name in by_name:
         return by_name[name]
@@ -102,17 +102,17 @@ def _kept_dtype(array: np.ndarray[Any, Any]) -> DType:
 
 
 def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array as NumPy itself sees it: a subclass may say anything of its shape."""
+    """The array as a plain ndarray, since a subclass may report another shape."""
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
 def _exported(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array, or its bits, as something whose memory Python's buffers can tell of."""
+    """The array, or its bits, as an object that supports Python's buffer protocol."""
     return array.view(np.int16) if array.dtype.name == "bfloat16" else array
 
 
 def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
-    """The dtype in which its memory can be looked at; None where it has to be copied."""
+    """The dtype of a tensor that shares the array's memory; None if a copy is needed."""
     found: DType | None = _OURS[array.dtype]
     if found is None:
         return None
@@ -122,10 +122,10 @@ def _shared_dtype(array: np.ndarray[Any, Any]) -> DType | None:
 
 
 def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Array:
-    """A handle on the array's own memory, which has this dtype."""
+    """A handle on the array's memory, read as this dtype."""
     array = _exported(array)
     size = array.itemsize
-    if array.flags.c_contiguous:  # NumPy takes three times as long to say where it lies
+    if array.flags.c_contiguous:  # NumPy takes three times as long for the address
         address = int(ffi.cast("uintptr_t", ffi.from_buffer(array)))
     else:
         address = array.__array_interface__["data"][0]
@@ -136,11 +136,11 @@ def _borrowed(array: np.ndarray[Any, Any], dtype: DType) -> Array:
     return made
 
 
-_FEW_BYTES = 4096  # are copied sooner than an array on foreign memory is made
+_FEW_BYTES = 4096  # up to here a copy is faster than sharing memory
 
 
 def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Array:
-    """A copy of the array in a dtype of ours."""
+    """A copy of the array in a dtype of minigrad."""
     kept = _shared_dtype(array)
     if kept is None:
         kept = _kept_dtype(array)
@@ -163,14 +163,14 @@ def _first(data: Any) -> Any:
 
 
 def _items(data: Any) -> list[Any]:
-    """The elements of nested sequences."""
+    """Iterate over the elements of nested sequences."""
     if isinstance(data, (list, tuple)):
         return [item for part in data for item in _items(part)]
     return [data]
 
 
 def _detensored(data: Any) -> Any:
-    """Nested lists with tensors in them, as nested lists of arrays."""
+    """Nested lists with each tensor replaced by a NumPy array."""
     if isinstance(data, (list, tuple)):
         return [_detensored(item) for item in data]
     if isinstance(data, TensorBase):
@@ -183,24 +183,25 @@ def _is_numpys(data: Any) -> bool:
 
 
 def _shows_an_array(data: Any) -> bool:
-    """Is it an object of another library's that NumPy reads as an array of some dtype?"""
+    """True for another library's object that NumPy can read as an array."""
     kind = type(data)
     return hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
 
 
 def foreign_values(op: str, value: Any) -> Tensor:
-    """A tensor, number or array, also of another library, as a tensor that is detached."""
+    """A detached tensor of the values of a tensor, number or array, also of another library."""
     if isinstance(value, TensorBase) or not _shows_an_array(value):
         return tensor_operand(op, value).detach()
-    if hasattr(value, "detach"):  # PyTorch's do not show an array while they require grad
+    if hasattr(value, "detach"):  # PyTorch's tensors give no array while they require grad
         value = value.detach()
     return asarray(np.asarray(value))
 
 
 def _together(data: Any) -> DType | None:
-    """The float dtype of the elements of nested sequences, promoted as by operations. Python's
-    numbers and integers of any kind do not widen float32, the dtype of Python's numbers alone. None
-    where it is no float.
+    """The float dtype of the elements of nested sequences, promoted as operations do.
+
+    Python numbers and integers do not widen float32, the dtype of Python numbers alone. None if the
+    promoted dtype is no float.
     """
     kinds = {getattr(item, "dtype", type(item)): item for item in _items(data)}
     found = []
@@ -216,10 +217,11 @@ def _together(data: Any) -> DType | None:
 
 
 def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], DType | None, bool]:
-    """Numbers, or nested sequences of them, as an array; the dtype they have, unless it is the
-    array's; and do they begin with one of Python's own?
+    """Numbers or nested sequences as an array, their dtype, and whether a Python number is first.
 
-    Where all those of lists and tuples are, and make an array, C has read them (``from_lists``).
+    The dtype is None if the array has it already.
+
+    Lists and tuples of Python numbers alone do not come here: C reads them (``from_lists``).
     """
     try:
         array = np.asarray(_detensored(data))
@@ -240,12 +242,12 @@ def _from_sequences(data: Any) -> tuple[np.ndarray[Any, Any], DType | None, bool
 
 
 def from_sequence(data: Sequence[Any]) -> Tensor:
-    """A list as an operand: Python numbers in it take on the dtype of what they meet."""
+    """A list as an operand. Python numbers in it take the dtype of the array they meet."""
     made = from_lists(data, float64.code, True)
     if made is None:
         array, kept, from_python = _from_sequences(data)
         handle = _from_array(array, None if from_python else kept)
-        if from_python:  # a weak array has one of the dtypes that Python's numbers have
+        if from_python:  # a python scalar has a dtype of Python's numbers
             handle = widened(handle)
             handle.mark_weak()
         made = wrap(handle)
@@ -262,13 +264,13 @@ def tensor(
 ) -> Tensor:
     """A new tensor that holds a copy of the data.
 
-    ``data`` is a number, nested sequences, a Tensor, a NumPy array or what NumPy reads as one.
-    Python floats become float32 or the default dtype that was set (integers int64, booleans bool);
-    an array keeps its dtype, and unsigned integers of 16 bits and more become int64. Sequences of
-    several kinds have the widest of these.
+    ``data`` is a number, nested sequences, a Tensor, a NumPy array, or an object that NumPy reads
+    as one. Python floats get the default dtype (float32 unless set), integers int64, booleans bool.
+    An array keeps its dtype. Unsigned integers of 16 bits and more become int64. Sequences of
+    several kinds get the widest of these dtypes.
 
-    Raises TypeError for data of other types or ragged sequences, ValueError for too many
-    dimensions, OverflowError for integers that the dtype has not.
+    Raises TypeError for data of other types or ragged sequences, and ValueError for too many
+    dimensions. Raises OverflowError for integers out of the dtype's range.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
@@ -288,7 +290,7 @@ def tensor(
 
 
 def _copied(data: Any, target: DType | None) -> Array:
-    """A copy of data that is more than numbers of Python's own, in lists and tuples."""
+    """A copy of data other than Python numbers in lists and tuples."""
     if isinstance(data, TensorBase):
         return call(kernels.cast, data._h, (target or data.dtype).code)
     if _is_numpys(data) or _shows_an_array(data):
@@ -300,12 +302,11 @@ def _copied(data: Any, target: DType | None) -> Array:
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor on the array's own memory: writes to either are seen in both.
+    """A tensor on the array's memory. A write to one is seen in the other.
 
-    When the tape saves such a tensor it copies it, so that later writes through NumPy cannot change
-    a gradient unnoticed. Raises TypeError for other objects and for dtypes that minigrad does not
-    have. Raises ValueError for memory in another byte order or whose strides are not whole
-    elements.
+    The tape saves a copy of such a tensor, so that later writes by NumPy do not change a gradient
+    unnoticed. Raises TypeError for other objects and for dtypes without a counterpart. Raises
+    ValueError for memory in another byte order or whose strides are not whole elements.
     """
     if not is_numpys("ndarray", array):
         raise TypeError(f"[from_numpy] expected a numpy.ndarray, not {type(array).__name__}")
@@ -334,7 +335,7 @@ def asarray(
 ) -> Tensor:
     """The data as a tensor, without a copy where possible (tensors and NumPy arrays).
 
-    With ``copy`` there is always one; ``copy=False`` raises ValueError where one is needed.
+    ``copy=True`` always copies. ``copy=False`` raises ValueError if a copy is needed.
     """
     if copy is not None or requires_grad:
         return _asarray(data, dtype, device, copy, requires_grad)
@@ -357,7 +358,7 @@ as_tensor = asarray  # PyTorch's name
 
 
 def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, requires_grad: bool) -> Tensor:
-    """As asarray, with a copy or without one, and as a leaf that requires grad if wanted."""
+    """:func:`asarray` with the flags ``copy`` and ``requires_grad``."""
     shares = _has_memory(data, None if dtype is None else as_dtype(dtype))
     if copy is False and not shares:
         raise ValueError(
@@ -370,7 +371,7 @@ def _asarray(data: Any, dtype: Any, device: Any, copy: bool | None, requires_gra
 
 
 def _has_memory(data: Any, target: DType | None) -> bool:
-    """Whether a tensor of this dtype can lie on the memory of the data."""
+    """True if a tensor of this dtype can share the memory of the data."""
     if isinstance(data, TensorBase):
         return target is None or data.dtype is target
     kept = _shared_dtype(_plain(data)) if is_numpys("ndarray", data) else None
@@ -379,17 +380,17 @@ def _has_memory(data: Any, target: DType | None) -> bool:
 
 # ---- filled --------------------------------------------------------------------------------------
 
-_PLENTY = 1 << 26  # elements, below which nobody runs out of memory
+_PLENTY = 1 << 26  # elements; smaller tensors are not checked
 
 
 def check_room(op: str, shape: Sequence[int], dtype: DType = float64) -> None:
-    """Refuse, in our words, what there is no memory for where NumPy or Python will take it."""
+    """Raise a MemoryError of minigrad if NumPy or Python could not allocate so many elements."""
     if math.prod(shape) > _PLENTY:
         _sized(op, kernels.empty, dtype.code, shape)
 
 
 def _sized(op: str, kernel: Any, *args: Any) -> Array:
-    """Result of a kernel that takes a size; its errors are those of ``op``."""
+    """Call a kernel that takes a size. Its errors name the operation ``op``."""
     try:
         return call(kernel, *args)
     except (ValueError, MemoryError) as error:
@@ -414,7 +415,7 @@ def _filled(op: str, size: Sequence[Any], value: Any, dtype: Any, requires_grad:
 
 
 def _whole(op: str, size: Sequence[Any], value: int, dtype: Any, requires_grad: bool) -> Tensor:
-    """As _filled, with a number that every dtype has."""
+    """A tensor filled with a number that every dtype has."""
     shape, kind = size_of(op, size), as_dtype(dtype)
     made = wrap(_sized(op, kernels.full, kind.code, shape, float(value), value))
     return require_grad(made) if requires_grad else made
@@ -460,7 +461,7 @@ def full(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of one value; the dtype is that of the value unless it is given."""
+    """A tensor filled with one value, in the value's dtype unless another is given."""
     if device is not None:
         on_cpu(device)
     kind, value = _kind_of(fill_value), fill_value
@@ -470,7 +471,7 @@ def full(
 
 
 def _kind_of(value: Any) -> DType:
-    """The dtype of a Python or NumPy number, by default; for all else float32."""
+    """The default dtype of a Python or NumPy number; float32 for anything else."""
     if isinstance(value, float):
         return default_dtype()
     if isinstance(value, bool) or is_numpys("bool_", value):
@@ -488,7 +489,7 @@ def empty(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of whatever was in memory."""
+    """An uninitialised tensor."""
     if device is not None:
         on_cpu(device)
     shape = size_of("empty", sizes if size is None else (size,))
@@ -506,7 +507,7 @@ def zeros_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Zeros of the input's shape and dtype."""
+    """A tensor of zeros with the input's shape and dtype."""
     if device is not None:
         on_cpu(device)
     x = tensor_operand("zeros_like", input)
@@ -523,7 +524,7 @@ def ones_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Ones of the input's shape and dtype."""
+    """A tensor of ones with the input's shape and dtype."""
     if device is not None:
         on_cpu(device)
     x = tensor_operand("ones_like", input)
@@ -541,7 +542,7 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """One value in the input's shape and dtype."""
+    """A tensor filled with one value, with the input's shape and dtype."""
     if device is not None:
         on_cpu(device)
     x = tensor_operand("full_like", input)
@@ -549,9 +550,7 @@ def full_like(
 
 
 def of_sizes_or_data(name: str, given: tuple[Any, ...], dtype: Any, device: Any = None) -> Tensor:
-    """A tensor as PyTorch's classes make it: of sizes or a shape, its values whatever was in
-    memory; or of data.
-    """
+    """A tensor as PyTorch's classes make it: uninitialised of given sizes, or of given data."""
     if not given or type(given[0]) is int:
         return empty(given or (0,), dtype=dtype, device=device)
     if len(given) > 1:
@@ -570,7 +569,7 @@ def empty_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Uninitialised memory of the input's shape and dtype."""
+    """An uninitialised tensor with the input's shape and dtype."""
     if device is not None:
         on_cpu(device)
     x = tensor_operand("empty_like", input)
@@ -588,10 +587,10 @@ def arange(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """start, start + step, ... up to but without end; ``arange(n)`` counts from 0.
+    """The values start, start + step, ... below end. ``arange(n)`` counts from 0.
 
-    int64 where all arguments are integers, else float32. Raises ValueError for a zero step and for
-    bounds that are not finite.
+    The dtype is int64 if all arguments are integers, else float32. Raises ValueError for a zero
+    step and for bounds that are not finite.
     """
     if device is not None:
         on_cpu(device)
@@ -648,7 +647,7 @@ def eye(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """The n x m matrix with ones on the diagonal; square unless m is given."""
+    """The n x m matrix with ones on the diagonal. It is square unless m is given."""
     if device is not None:
         on_cpu(device)
     rows = integer("eye", "n", n, 0)
@@ -662,5 +661,5 @@ def eye(
 
 
 def to_numpy(handle: Array) -> np.ndarray[Any, Any]:
-    """A NumPy array on the memory of a C array; read-only while a graph needs that memory."""
+    """A NumPy array on the memory of a C array, read-only while a graph needs this memory."""
     return np.asarray(numpy_view(handle))

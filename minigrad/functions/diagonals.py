@@ -1,4 +1,4 @@
-"""Diagonals, triangles and blocks of matrices, as functions."""
+"""Functions for diagonals, triangles and blocks of matrices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _planes(op: str, x: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
-    """Two different dimensions."""
+    """Check that two dimensions differ, and count them from the front."""
     axes = one_dim(op, dim1, x._h.ndim), one_dim(op, dim2, x._h.ndim)
     if axes[0] == axes[1]:
         raise ValueError(f"[{op}] dim1 and dim2 are both {axes[0]}, but must differ")
@@ -43,10 +43,10 @@ def _planes(op: str, x: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """``input[i, i + offset]`` for all i, in the plane of two dimensions, as the last one; a view.
+    """A view of ``input[i, i + offset]`` for all i. The diagonal becomes the last dimension.
 
-    A positive offset is above the main diagonal, a negative one below; one that misses the plane
-    gives size 0.
+    ``dim1`` and ``dim2`` replace the first two dimensions. A positive offset is above the main
+    diagonal, a negative one below. An offset outside the plane gives size 0.
     """
     x = tensor_operand("diagonal", input)
     axes = _planes("diagonal", x, dim1, dim2)
@@ -56,9 +56,9 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square planes of zeros, with the last dimension of the input on a diagonal of each.
+    """Square planes of zeros whose diagonals are the last dimension of the input.
 
-    The planes have dimensions dim1 and dim2 of the result: the inverse of diagonal.
+    The planes are dimensions dim1 and dim2 of the result. This is the inverse of diagonal.
     """
     x = tensor_operand("diag_embed", input)
     if not x._h.ndim:
@@ -71,8 +71,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return planes if axes == last else movedim(planes, last, axes)
 
 
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is PyTorch's
-    """A vector as a diagonal matrix; of a matrix, a copy of its diagonal.
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:  # PyTorch's name of the argument
+    """The diagonal matrix of a vector, or a copy of the diagonal of a matrix.
 
     >>> import minigrad as mg
     >>> mg.diag(mg.tensor([1.0, 2.0]))
@@ -88,7 +88,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:  # the argument's name is 
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements of the input, flattened, on a diagonal."""
+    """A matrix with the flattened input on a diagonal."""
     return diag_embed(ravel(input), offset)
 
 
@@ -125,16 +125,12 @@ def _keep(op: str, x: Any, diagonal: int, lower: bool) -> Tensor:
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of the last two dimensions, 0 above: up to ``diagonal`` right of the main
-    one.
-    """
+    """The lower triangle of the last two dimensions, with 0 above diagonal number ``diagonal``."""
     return _keep("tril", input, diagonal, True)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of the last two dimensions, 0 below: from ``diagonal`` right of the main
-    one on.
-    """
+    """The upper triangle of the last two dimensions, with 0 below diagonal number ``diagonal``."""
     return _keep("triu", input, diagonal, False)
 
 
@@ -154,14 +150,14 @@ def _indices(
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
 ) -> Tensor:
-    """The positions of the lower triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
+    """The positions of the lower triangle of a (row, col) matrix, shape (2, n): rows, columns."""
     return _indices("tril_indices", row, col, offset, dtype, device, True)
 
 
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
 ) -> Tensor:
-    """The positions of the upper triangle of a (row, col) matrix: rows, then columns, as (2, n)."""
+    """The positions of the upper triangle of a (row, col) matrix, shape (2, n): rows, columns."""
     return _indices("triu_indices", row, col, offset, dtype, device, False)
 
 
@@ -169,7 +165,7 @@ def triu_indices(
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one, with zeros around; a vector is one row.
+    """A matrix with the given matrices along its diagonal, and zeros around. A vector is a row.
 
     >>> import minigrad as mg
     >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3))

@@ -205,7 +205,7 @@ bitwise_not = unary(_p.BITWISE_NOT)
 
 _add, _sub = binary(_p.ADD), binary(_p.SUB)
 true_divide = binary(_p.DIV)
-true_divide.__qualname__ = "true_divide"  # the row is div's
+true_divide.__qualname__ = "true_divide"  # the row is named div
 mul = multiply = binary(_p.MUL)
 _pow = binary(_p.POW)
 floor_divide = binary(_p.FLOOR_DIVIDE)
@@ -242,9 +242,9 @@ bitwise_right_shift = binary(_p.BITWISE_RIGHT_SHIFT)
 
 
 def add(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """input + alpha * other, broadcast together; of bools, `or`.
+    """input + alpha * other, broadcast together. For two bools it is logical or.
 
-    PyTorch's older ``add(input, alpha, other)`` is accepted, and so with all such factors.
+    PyTorch's older form ``add(input, alpha, other)`` is accepted too.
     """
     if older:
         alpha, other = older_form("add", "alpha", alpha, (other, *older), 1)
@@ -252,18 +252,19 @@ def add(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
 
 
 def sub(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
+    """input - alpha * other, broadcast together. Raises TypeError for bools: use logical_xor."""
     if older:
         alpha, other = older_form("sub", "alpha", alpha, (other, *older), 1)
     return _sub(input, other if alpha == 1 else mul(other, alpha))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, of integers in the default float dtype, or rounded, when they stay integers.
+    """input / other, broadcast together. Integers give the default float dtype.
 
     ``rounding_mode`` is None, ``"trunc"`` (towards 0) or ``"floor"`` (as :func:`floor_divide`). A
-    rounded quotient has a zero gradient. Raises ValueError for another mode, and
-    ZeroDivisionError for integers rounded with a 0 among the divisors.
+    rounded quotient of integers is an integer. A rounded quotient has a zero gradient. Raises
+    ValueError for another mode, and ZeroDivisionError for integers rounded with a 0 among the
+    divisors.
     """
     if rounding_mode is None:
         return true_divide(input, other)
@@ -281,12 +282,12 @@ subtract, divide = sub, div
 
 
 def pow(input: Any, exponent: Any) -> Tensor:  # noqa: A001
-    """The input to the power ``exponent``; of int64, that is >= 0."""
+    """The input to the power ``exponent``. For int64 the exponent must not be negative."""
     return _pow(input, exponent)
 
 
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 for negative input, ``values`` for input = 0, 1 for positive input.
+    """The step function: 0 for negative input, ``values`` for input = 0, 1 for positive input.
 
     There is no gradient with respect to the input.
     """
@@ -294,7 +295,7 @@ def heaviside(input: Any, values: Any) -> Tensor:
 
 
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """other - alpha * input, broadcast together: sub with the operands exchanged."""
+    """other - alpha * input, broadcast together: :func:`sub` with the operands exchanged."""
     return _sub(other, input if alpha == 1 else mul(input, alpha))
 
 
@@ -307,9 +308,9 @@ def positive(input: Any) -> Tensor:
 
 
 def round(input: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
-    """The nearest multiple of 10^-decimals, halves to the even one; its derivative is 0 everywhere.
+    """The nearest multiple of 10^-decimals, halves to even. The derivative is 0 everywhere.
 
-    Integers stay as they are; TypeError for them with negative decimals.
+    Integers are returned unchanged. Raises TypeError for integers with negative decimals.
 
     >>> import minigrad as mg
     >>> mg.round(mg.tensor([2.5, -0.127]), decimals=2)
@@ -325,7 +326,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:  # noqa: A001
     places = decimals if decimals > 0 else -decimals
     unit = 10.0**places if places <= 308 else math.inf
     if decimals > 0:
-        units = mul(x, unit)  # of what has more than a float holds there is no part to round
+        units = mul(x, unit)  # too large a value has no fraction to round
         return _where(isfinite(units), true_divide(_round(units), unit), x.detach())
     units = _round(true_divide(x, unit))
     return _where(eq(units, 0.0), units, mul(units, unit))
@@ -339,7 +340,7 @@ def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
 
 
 def _bound(op: str, given: Any, sign: float, others: tuple[Any, ...]) -> Tensor:
-    """A bound as an operand; one that is not given lets everything pass."""
+    """A bound as an operand. A missing bound becomes an infinite one."""
     if given is None:
         floats = any(t is not None and t.dtype.is_floating_point for t in others)
         return as_operand(sign * math.inf if floats else (2**63 - 1 if sign > 0 else -(2**63)))
@@ -353,14 +354,18 @@ _NUMBERS = {float, int, type(None)}
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
-    """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed.
+    """The input raised to ``min`` and lowered to ``max``. Where min > max the result is ``max``.
 
     Bounds are numbers or tensors.
 
-    All are broadcast together; one bound may be left out. NaN in input or in a bound gives NaN. The
-    gradient goes to the input where the result is the input, on a bound too, as bounds are
-    inclusive. Elsewhere it goes to the bound, and nowhere at NaN. Second derivatives are zeros.
-    Raises ValueError where both bounds are left out, TypeError for bool.
+    Input and bounds are broadcast together. One bound may be left out. NaN in the input or in a
+    bound gives NaN.
+
+    The gradient goes to the input where the result equals the input, also on a bound, since bounds
+    are inclusive. Elsewhere the gradient goes to the bound. At NaN it is 0. Second derivatives are
+    0.
+
+    Raises ValueError if both bounds are left out, TypeError for bool.
 
     >>> import minigrad as mg
     >>> mg.clamp(mg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
@@ -380,12 +385,12 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
 
 
 def clamp_min(input: Any, min: Any) -> Tensor:  # noqa: A002
-    """The input raised to ``min``; as :func:`clamp`."""
+    """The input raised to ``min``. Gradients are as for :func:`clamp`."""
     return clamp(input, min)
 
 
 def clamp_max(input: Any, max: Any) -> Tensor:  # noqa: A002
-    """The input lowered to ``max``; as :func:`clamp`."""
+    """The input lowered to ``max``. Gradients are as for :func:`clamp`."""
     return clamp(input, None, max)
 
 
@@ -395,9 +400,10 @@ clip = clamp
 def nan_to_num(
     input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """The input with 0 for NaN, and the dtype's largest and lowest number for inf and -inf.
+    """The input with NaN, inf and -inf replaced by numbers.
 
-    The gradient is 0 where a value was replaced. Integers stay as they are.
+    By default NaN becomes 0, inf the dtype's largest number, and -inf the lowest. The gradient is 0
+    where a value was replaced. Integers are returned unchanged.
     """
     given: Tensor = tensor_operand("nan_to_num", input)
     if not given.dtype.is_floating_point:
@@ -418,7 +424,7 @@ def nan_to_num(
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
-    """input + weight * (end - input): exact at 0 and 1, a number or a tensor."""
+    """input + weight * (end - input). It is exact for the weights 0 and 1."""
     a, b = tensor_operands("lerp", input, end)
     step = sub(b, a)
     if isinstance(weight, (int, float)):
@@ -438,7 +444,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast together; integers become floats."""
+    """input + value * tensor1 / tensor2, broadcast together. Integers become floats."""
     if older:
         given = (tensor1, tensor2, *older)
         value, tensor1, tensor2 = older_form("addcdiv", "value", value, given, 2)
@@ -449,9 +455,9 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), the inverse of the sigmoid.
 
-    With ``eps``, of the input clamped to [eps, 1 - eps].
+    With ``eps`` the input is first clamped to [eps, 1 - eps].
 
-    NaN outside [0, 1] without eps, -inf at 0 and inf at 1.
+    Without ``eps`` the result is NaN outside [0, 1], -inf at 0 and inf at 1.
     """
     if eps is None:
         return _logit(input)
@@ -460,10 +466,10 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 
 def polygamma(n: Any, input: Any) -> Tensor:
-    """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``input.polygamma(n)``.
+    """The n-th derivative of the digamma function, n = 0, 1, 2, ...
 
-    Raises ValueError for n that is negative, or above 170, whose factorial is beyond float64;
-    TypeError for one that is no integer.
+    The method is ``input.polygamma(n)``. Raises ValueError for a negative n and for n above 170,
+    whose factorial overflows float64. Raises TypeError if n is no integer.
     """
     x = input
     if isinstance(n, TensorBase) and not isinstance(x, TensorBase):
@@ -481,17 +487,17 @@ def polygamma(n: Any, input: Any) -> Tensor:
 
 
 def isposinf(input: Any) -> Tensor:
-    """Whether the input is inf."""
+    """True where the input is inf."""
     return eq(input, math.inf)
 
 
 def isneginf(input: Any) -> Tensor:
-    """Whether the input is -inf."""
+    """True where the input is -inf."""
     return eq(input, -math.inf)
 
 
 def _countable(op: str, x: Any) -> Tensor:
-    """An operand that has differences: bools as integers."""
+    """An operand that can be subtracted: bool becomes int64."""
     found = as_operand(x)
     if found is None:
         raise operand_error(op, x)
@@ -501,9 +507,10 @@ def _countable(op: str, x: Any) -> Tensor:
 def isclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |input - other| <= atol + rtol |other|, as bool; infinities are close to themselves.
+    """True where |input - other| <= atol + rtol |other|. Equal infinities are close.
 
-    NaN is close to nothing, or with ``equal_nan`` to NaN. ValueError for negative tolerances.
+    NaN is close to nothing; with ``equal_nan`` it is close to NaN. Raises ValueError for negative
+    tolerances.
     """
     if not (real("isclose", "rtol", rtol) >= 0 and real("isclose", "atol", atol) >= 0):
         raise ValueError(f"[isclose] rtol={rtol} and atol={atol} must not be negative")
@@ -521,11 +528,11 @@ def _every(x: Tensor) -> bool:
 def allclose(
     input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Whether all elements are close, as a Python bool; see :func:`isclose`."""
+    """True if all elements are close, as a Python bool. See :func:`isclose`."""
     return _every(isclose(input, other, rtol, atol, equal_nan))
 
 
 def equal(input: Any, other: Any) -> bool:
-    """Whether shapes and elements are equal, as a Python bool; NaN never is."""
+    """True if shapes and all elements are equal, as a Python bool. NaN is equal to nothing."""
     a, b = tensor_operands("equal", input, other)
     return a.shape == b.shape and _every(eq(a, b))

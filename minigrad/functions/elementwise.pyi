@@ -134,13 +134,13 @@ def acos(input: Any) -> Tensor:
 def acosh(input: Any) -> Tensor:
     """The inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); NaN below 1."""
 def add(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """input + alpha * other, broadcast together; of bools, `or`."""
+    """input + alpha * other, broadcast together. For two bools it is logical or."""
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast together; integers become floats."""
+    """input + value * tensor1 / tensor2, broadcast together. Integers become floats."""
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *older: Any, value: float = 1) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast together."""
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close, as a Python bool; see :func:`isclose`."""
+    """True if all elements are close, as a Python bool. See :func:`isclose`."""
 def arccos(input: Any) -> Tensor:
     """The angle from 0 to pi whose cosine is x; NaN beyond -1 and 1."""
 def arccosh(input: Any) -> Tensor:
@@ -182,13 +182,13 @@ def cbrt(input: Any) -> Tensor:
 def ceil(input: Any) -> Tensor:
     """The smallest integer not below x; its derivative is 0 everywhere."""
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
-    """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed."""
+    """The input raised to ``min`` and lowered to ``max``. Where min > max the result is ``max``."""
 def clamp_max(input: Any, max: Any) -> Tensor:
-    """The input lowered to ``max``; as :func:`clamp`."""
+    """The input lowered to ``max``. Gradients are as for :func:`clamp`."""
 def clamp_min(input: Any, min: Any) -> Tensor:
-    """The input raised to ``min``; as :func:`clamp`."""
+    """The input raised to ``min``. Gradients are as for :func:`clamp`."""
 def clip(input: Any, min: Any = None, max: Any = None) -> Tensor:
-    """The input raised to ``min`` and lowered to ``max``; ``max`` where the bounds are crossed."""
+    """The input raised to ``min`` and lowered to ``max``. Where min > max the result is ``max``."""
 def copysign(input: Any, other: Any) -> Tensor:
     """|a| with the sign of b; the derivative with respect to a is 0 at a = 0, as that of abs."""
 def cos(input: Any) -> Tensor:
@@ -200,13 +200,13 @@ def deg2rad(input: Any) -> Tensor:
 def digamma(input: Any) -> Tensor:
     """The derivative of lgamma; NaN at negative integers, where that has poles."""
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, of integers in the default float dtype, or rounded, when they stay integers."""
+    """input / other, broadcast together. Integers give the default float dtype."""
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, of integers in the default float dtype, or rounded, when they stay integers."""
+    """input / other, broadcast together. Integers give the default float dtype."""
 def eq(input: Any, other: Any) -> Tensor:
     """a == b."""
 def equal(input: Any, other: Any) -> bool:
-    """Whether shapes and elements are equal, as a Python bool; NaN never is."""
+    """True if shapes and all elements are equal, as a Python bool. NaN is equal to nothing."""
 def erf(input: Any) -> Tensor:
     """The error function 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
 def erfc(input: Any) -> Tensor:
@@ -242,13 +242,13 @@ def greater_equal(input: Any, other: Any) -> Tensor:
 def gt(input: Any, other: Any) -> Tensor:
     """a > b."""
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 for negative input, ``values`` for input = 0, 1 for positive input."""
+    """The step function: 0 for negative input, ``values`` for input = 0, 1 for positive input."""
 def hypot(input: Any, other: Any) -> Tensor:
     """sqrt(a^2 + b^2) without overflow on the way; its gradient at (0, 0) is 0."""
 def i0(input: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0: sum of (x / 2)^2k / k!^2."""
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol |other|, as bool; infinities are close to themselves."""
+    """True where |input - other| <= atol + rtol |other|. Equal infinities are close."""
 def isfinite(input: Any) -> Tensor:
     """Whether x is neither infinite nor NaN; of integers always."""
 def isinf(input: Any) -> Tensor:
@@ -256,13 +256,13 @@ def isinf(input: Any) -> Tensor:
 def isnan(input: Any) -> Tensor:
     """Whether x is NaN; of integers never."""
 def isneginf(input: Any) -> Tensor:
-    """Whether the input is -inf."""
+    """True where the input is -inf."""
 def isposinf(input: Any) -> Tensor:
-    """Whether the input is inf."""
+    """True where the input is inf."""
 def le(input: Any, other: Any) -> Tensor:
     """a <= b."""
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
-    """input + weight * (end - input): exact at 0 and 1, a number or a tensor."""
+    """input + weight * (end - input). It is exact for the weights 0 and 1."""
 def less(input: Any, other: Any) -> Tensor:
     """a < b."""
 def less_equal(input: Any, other: Any) -> Tensor:
@@ -302,7 +302,7 @@ def mul(input: Any, other: Any) -> Tensor:
 def multiply(input: Any, other: Any) -> Tensor:
     """a * b."""
 def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """The input with 0 for NaN, and the dtype's largest and lowest number for inf and -inf."""
+    """The input with NaN, inf and -inf replaced by numbers."""
 def ne(input: Any, other: Any) -> Tensor:
     """a != b."""
 def neg(input: Any) -> Tensor:
@@ -314,11 +314,11 @@ def nextafter(input: Any, other: Any) -> Tensor:
 def not_equal(input: Any, other: Any) -> Tensor:
     """a != b."""
 def polygamma(n: Any, input: Any) -> Tensor:
-    """The n-th derivative of the digamma function, n = 0, 1, 2, ...; or ``input.polygamma(n)``."""
+    """The n-th derivative of the digamma function, n = 0, 1, 2, ..."""
 def positive(input: Any) -> Tensor:
     """The input itself. Raises TypeError for bool."""
 def pow(input: Any, exponent: Any) -> Tensor:
-    """The input to the power ``exponent``; of int64, that is >= 0."""
+    """The input to the power ``exponent``. For int64 the exponent must not be negative."""
 def rad2deg(input: Any) -> Tensor:
     """x radians in degrees, 180 x / pi."""
 def reciprocal(input: Any) -> Tensor:
@@ -328,11 +328,11 @@ def relu(input: Any) -> Tensor:
 def remainder(input: Any, other: Any) -> Tensor:
     """The exact remainder a - b floor(a / b), which has the sign of b, as Python's %."""
 def round(input: Any, *, decimals: int = 0) -> Tensor:
-    """The nearest multiple of 10^-decimals, halves to the even one; its derivative is 0 everywhere."""
+    """The nearest multiple of 10^-decimals, halves to even. The derivative is 0 everywhere."""
 def rsqrt(input: Any) -> Tensor:
     """1 / sqrt(x)."""
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """other - alpha * input, broadcast together: sub with the operands exchanged."""
+    """other - alpha * input, broadcast together: :func:`sub` with the operands exchanged."""
 def scale(input: Any, other: Any) -> Tensor:
     """a * b, and 0 where a is 0 whatever b is: how a gradient meets a partial derivative."""
 def sgn(input: Any) -> Tensor:
@@ -354,9 +354,9 @@ def sqrt(input: Any) -> Tensor:
 def square(input: Any) -> Tensor:
     """x * x."""
 def sub(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
+    """input - alpha * other, broadcast together. Raises TypeError for bools: use logical_xor."""
 def subtract(input: Any, other: Any, *older: Any, alpha: float = 1) -> Tensor:
-    """input - alpha * other, broadcast together. TypeError for bools: use logical_xor."""
+    """input - alpha * other, broadcast together. Raises TypeError for bools: use logical_xor."""
 def tan(input: Any) -> Tensor:
     """The tangent of x radians."""
 def tanh(input: Any) -> Tensor:

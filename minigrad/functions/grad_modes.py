@@ -1,4 +1,4 @@
-"""``no_grad``, ``enable_grad`` and ``set_grad_enabled``: blocks and functions with a grad mode."""
+"""Context managers and decorators that set the grad mode, such as ``no_grad``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from minigrad.tape.grad_mode import Scope, begin, end, is_grad_enabled, switch
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 
-# The flags of the code of a generator, of a coroutine and of an asynchronous generator.
+# Code flags of generators, coroutines and asynchronous generators.
 _RUNS_IN_STEPS = 0x20 | 0x80 | 0x200
 _F = TypeVar("_F", bound=Callable[..., Any])
 _S = TypeVar("_S", bound="_SetMode")
 
 
 class _SetMode:
-    """A context manager, and a decorator, that sets the grad mode of this thread."""
+    """Base of the context managers and decorators that set the grad mode of this thread."""
 
     enabled: bool
     _scopes: list[Scope]
@@ -27,7 +27,7 @@ class _SetMode:
     @overload
     def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
     def __new__(cls, function: Any = None) -> Any:
-        """As ``@no_grad()``, or on a function without parentheses."""
+        """Serve ``@no_grad()``, and ``@no_grad`` without parentheses."""
         made = super().__new__(cls)
         made._scopes = []
         return made if function is None else made(function)
@@ -36,7 +36,7 @@ class _SetMode:
         scope = begin(self.enabled)
         try:
             self._scopes.append(scope)
-        except BaseException:  # interrupted: there will be no exit
+        except BaseException:  # interrupted: __exit__ will not be called
             end(scope)
             raise
 
@@ -69,7 +69,7 @@ class _SetMode:
 
 
 class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
-    """Inside it nothing is recorded: ``with no_grad():``, or ``@no_grad()`` on a function.
+    """Turn recording off: ``with no_grad():``, or ``@no_grad()`` on a function.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(2.0, requires_grad=True)
@@ -82,20 +82,20 @@ class no_grad(_SetMode):  # noqa: N801 - PyTorch's name
 
 
 class inference_mode(no_grad):  # noqa: N801
-    """As :class:`no_grad`, under PyTorch's other name: there is nothing more to save here."""
+    """:class:`no_grad` under another of PyTorch's names. It saves nothing more here."""
 
 
 class enable_grad(_SetMode):  # noqa: N801 - PyTorch's name
-    """Inside it operations are recorded again, also within :class:`no_grad`."""
+    """Turn recording on, also inside :class:`no_grad`."""
 
     enabled = True
 
 
 class set_grad_enabled(_SetMode):  # noqa: N801 - PyTorch's name
-    """Record, or do not, from here on or in a block: ``with set_grad_enabled(training):``.
+    """Turn recording on or off, from here on or in a block: ``with set_grad_enabled(training):``.
 
-    Without ``with`` it holds to the end of the block of :class:`no_grad` or its like that it is
-    called in, if any.
+    Without ``with`` the mode holds until the end of the enclosing block of :class:`no_grad` or a
+    similar manager, if there is one.
 
     >>> import minigrad as mg
     >>> with mg.set_grad_enabled(False):
@@ -113,10 +113,10 @@ class set_grad_enabled(_SetMode):  # noqa: N801 - PyTorch's name
         return made
 
     def __enter__(self) -> None:
-        switch(self._before)  # it was meant for the block only
+        switch(self._before)  # the mode was for the block only
         super().__enter__()
 
     def __call__(self, function: _F) -> _F:
-        """The function with this mode, as a decorator."""
+        """Decorate a function to run with this mode."""
         switch(self._before)
         return super().__call__(function)

@@ -1,4 +1,4 @@
-"""Arrays of the numbers in nested lists and tuples, and nested lists of an array's numbers."""
+"""Conversion of nested lists and tuples of numbers to arrays, and back."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
-    """A tensor of a number of Python's own, or of nested lists and tuples of such.
+    """A tensor of a Python number, or of nested lists and tuples of Python numbers.
 
-    Floats get the dtype of the code ``floats``. None for all else, and for what is wrong.
+    Floats get the dtype with the code ``floats``. The result is None for other data, and for wrong
+    lists.
     """
     flat = _flat(data)
     if flat is None:
@@ -51,7 +52,7 @@ def from_lists(data: Any, floats: int, weak: bool, /) -> Tensor | None:
 
 
 def _allocated(code: int, shape: tuple[int, ...]) -> Array:
-    """An array whose values are anything; MemoryError in the name of ``tensor``."""
+    """An uninitialised array. A MemoryError names ``tensor``."""
     try:
         return call(kernels.empty, code, shape)
     except MemoryError as error:
@@ -59,7 +60,7 @@ def _allocated(code: int, shape: tuple[int, ...]) -> Array:
 
 
 def _flat(data: Any) -> tuple[list[Any], tuple[int, ...]] | None:
-    """The items of the lists, in order, and their shape; None where their sizes differ."""
+    """The items of nested lists in order, and the shape. None if the sizes of lists differ."""
     numbers, shape = [data], list[int]()
     while numbers and type(numbers[0]) in _LISTS:
         size = len(numbers[0])
@@ -73,7 +74,7 @@ def _flat(data: Any) -> tuple[list[Any], tuple[int, ...]] | None:
 
 
 def to_lists(handle: Array, /) -> Any:
-    """The elements as nested lists of numbers; of an array without dimensions, the number."""
+    """The elements as nested lists of numbers, or one number for a 0-d array."""
     x = widened(handle)
     if not x.contiguous:
         x = call(kernels.copy, x)

@@ -1,4 +1,4 @@
-"""Numbers, lists and arrays as operands beside tensors."""
+"""Conversion of numbers, lists and arrays to operands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "value_for",
 ]
 
-# The tensors of plain numbers in recent use; the accelerator looks there first.
+# Cache of 0-d tensors for Python numbers. The accelerator looks there first.
 ints: dict[int, Any] = {}
 floats: dict[float, Any] = {}
 _known: dict[type, dict[Any, Any]] = {int: ints, float: floats}
@@ -35,21 +35,21 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def number(value: float) -> Tensor:
-    """A 0-d tensor for a Python number, which takes on the dtype of what it meets.
+    """A 0-d tensor for a Python number, which takes the dtype of the array it meets.
 
-    Raises OverflowError for an integer beyond int64.
+    Raises OverflowError for an integer out of int64's range.
     """
     if isinstance(value, bool):
         made = wrap(call(kernels.python_bool, value))
     elif isinstance(value, int):
-        if int(value) not in _INT64:  # a range looks for what is not exactly an int one by one
+        if int(value) not in _INT64:  # ``in range`` is slow for anything but int
             raise OverflowError(f"[int64] {value} does not fit; use a float")
         made = wrap(call(kernels.python_int, value))
     else:
         made = wrap(call(kernels.python_float, value))
     made._h.freeze()
     known: dict[Any, Any] | None = _known.get(type(value))
-    if known is not None and (value or known is ints):  # 0.0 and -0.0 are equal and yet differ
+    if known is not None and (value or known is ints):  # 0.0 and -0.0 compare equal but differ
         if len(known) >= _NUMBERS_LIMIT:
             known.clear()
         known[value] = made
@@ -57,9 +57,9 @@ def number(value: float) -> Tensor:
 
 
 def as_operand(value: Any) -> Any:
-    """A tensor, a Python or NumPy number, or anything NumPy reads as an array, as an operand.
+    """A tensor, number, list or any object that NumPy reads as an array, as an operand.
 
-    None for what none of these is.
+    The result is None for anything else.
     """
     known = _known.get(type(value))
     if known is not None:
@@ -73,7 +73,7 @@ def as_operand(value: Any) -> Any:
         from minigrad.functions.creation import from_sequence
 
         return from_sequence(value)
-    if is_numpys("generic", value):  # a longdouble is its own item
+    if is_numpys("generic", value):  # item() of a longdouble returns a longdouble
         return as_operand(float(value) if isinstance(value, np.longdouble) else value.item())
     if is_numpys("ndarray", value):
         from minigrad.functions.creation import asarray
@@ -83,13 +83,14 @@ def as_operand(value: Any) -> Any:
 
 
 def strong_operand(op: str, value: Any) -> Any:
-    """An operand with a dtype of its own: of a plain float that is float32."""
+    """An operand with a fixed dtype: float32 for a Python float."""
     return tensor_operands(op, value)[0]
 
 
 def tensor_operands(op: str, *values: Any) -> list[Any]:
-    """Operands with dtypes of their own: numbers and lists have that of the float tensors beside
-    them, or float32.
+    """Operands with fixed dtypes.
+
+    Numbers and lists get the dtype of the float tensors among the values, else float32.
     """
     found = []
     floats, weak = _FIRST_FLOAT, False
@@ -106,12 +107,12 @@ def tensor_operands(op: str, *values: Any) -> list[Any]:
 
 
 def _settled(x: Any, floats: int) -> Any:
-    """A number or list in a dtype of its own: this one if it holds floats."""
+    """A number or list with a fixed dtype: ``floats`` for floats."""
     return wrap(call(kernels.cast, x._h, floats if x._h.dtype >= _FIRST_FLOAT else x._h.dtype))
 
 
 def value_for(op: str, x: TensorBase, value: Any) -> Any:
-    """The value to write into x: numbers and lists in x's dtype."""
+    """The value to write into x. Numbers and lists get x's dtype."""
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
@@ -124,8 +125,9 @@ def value_for(op: str, x: TensorBase, value: Any) -> Any:
 
 
 def check_range(op: str, numbers: Array, code: int) -> None:
-    """OverflowError for Python's numbers that an integer dtype of storage has not; negative ones
-    wrap around in uint8, as in PyTorch.
+    """Raise an OverflowError for Python numbers out of the range of a storage integer dtype.
+
+    Negative numbers wrap around in uint8, as in PyTorch.
     """
     kind = by_code[code]
     if code >= 0 or kind.kind != 1 or numbers.dtype == lib.MG_BOOL or not numbers.size:
@@ -138,7 +140,7 @@ def check_range(op: str, numbers: Array, code: int) -> None:
 
 
 def operand_error(name: str, value: object) -> TypeError:
-    """Not something to compute with."""
+    """Error: a value is no operand."""
     kind = type(value).__name__
     if is_foreign_tensor(value):
         library = type(value).__module__.partition(".")[0]
@@ -147,6 +149,6 @@ def operand_error(name: str, value: object) -> TypeError:
 
 
 def is_foreign_tensor(value: object) -> bool:
-    """Whether it is a tensor of another library that has a tape of its own, such as PyTorch's."""
+    """True for a tensor of another library with a tape of its own, such as PyTorch."""
     kind = type(value)
     return hasattr(kind, "detach") and hasattr(kind, "numpy") and not isinstance(value, TensorBase)

@@ -1,4 +1,4 @@
-"""Padding, as a function."""
+"""The function ``pad``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ def pad(
     mode: str = "constant",
     value: float | None = None,
 ) -> Tensor:
-    """More elements at both ends of the last dimensions; negative numbers cut some off.
+    """Add elements at both ends of the last dimensions. Negative numbers remove elements.
 
-    ``pad`` is (left, right) of the last dimension, then of the one before it, and so on. The mode
-    says what is added: "constant" the ``value``, 0 by default; "replicate" the element at the edge;
-    "reflect" the elements beside it, in reverse order and without itself; "circular" those of the
-    other end. Any number of dimensions may be padded in any mode.
+    ``pad`` has (left, right) of the last dimension, then of the dimension before it, and so on. Any
+    number of dimensions may be padded in any mode:
 
-    Raises ValueError where there are not enough elements to reflect, repeat or wrap around,
+    - "constant" adds ``value``, 0 by default
+    - "replicate" repeats the element at the edge
+    - "reflect" mirrors the elements next to the edge, without the edge
+    - "circular" adds the elements of the other end
+
+    Raises ValueError if there are not enough elements to reflect, repeat or wrap around. Raises
     TypeError for a value that the tensor cannot hold.
 
     >>> import minigrad as mg
@@ -66,7 +69,7 @@ def pad(
 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
-    """As :func:`minigrad.pad` in the mode "constant"."""
+    """:func:`minigrad.pad` in the mode "constant"."""
     return _pad(input, pad, "constant", value)
 
 
@@ -74,7 +77,7 @@ _pad = pad
 
 
 def _cut(x: Tensor, axis: int, left: int, right: int) -> Tensor:
-    """Without what negative amounts cut off."""
+    """The tensor without the elements that negative amounts remove."""
     if left >= 0 and right >= 0:
         return x
     return narrow(x, axis, max(-left, 0), x.shape[axis] + min(left, 0) + min(right, 0))

@@ -1,4 +1,4 @@
-"""Predicates on objects, tensors and shapes under PyTorch's names, as ``is_tensor``."""
+"""Predicates on objects, tensors and shapes under PyTorch's names, such as ``is_tensor``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_tensor(obj: Any) -> TypeGuard[Tensor]:
 
 
 def is_storage(obj: Any) -> bool:
-    """False: there are no objects for memory alone."""
+    """False: minigrad has no storage objects."""
     return False
 
 
@@ -45,7 +45,7 @@ def numel(input: Tensor) -> int:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """True unless the one element is 0; RuntimeError for more or fewer elements."""
+    """True unless the only element is 0. Raises RuntimeError for more or fewer elements."""
     x = tensor_operand("is_nonzero", input)
     if x._h.size != 1:
         raise RuntimeError(f"[is_nonzero] a tensor of shape {x.shape} has not one element")
@@ -53,37 +53,37 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """True for tensors of one shape."""
+    """True if two tensors have the same shape."""
     x, y = tensor_operand("is_same_size", input), tensor_operand("is_same_size", other)
     return x.shape == y.shape
 
 
 def is_complex(input: Tensor) -> bool:
-    """False: there are no complex numbers."""
+    """False: minigrad has no complex dtypes."""
     return False
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: there are no complex numbers."""
+    """False: minigrad has no complex dtypes."""
     return False
 
 
 def get_device(input: Tensor) -> int:
-    """-1: the CPU has no number."""
+    """-1, as in PyTorch: the CPU has no index."""
     return -1
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's class, as "minigrad.FloatTensor"."""
+    """The name of an object's class, such as "minigrad.FloatTensor"."""
     if isinstance(obj, TensorBase):
         return str(obj.type())  # type: ignore[attr-defined]
     return f"{type(obj).__module__}.{type(obj).__qualname__}".removeprefix("builtins.")
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape in which tensors of these shapes are broadcast together.
+    """The shape to which tensors of these shapes are broadcast together.
 
-    Raises ValueError for shapes that do not fit.
+    Raises ValueError for shapes that cannot be broadcast.
 
     >>> import minigrad as mg
     >>> mg.broadcast_shapes((2, 1), (3,))

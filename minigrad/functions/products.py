@@ -1,4 +1,4 @@
-"""Matrix and tensor products as functions."""
+"""Functions for matrix and tensor products."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ for 0-d operands.
 
 
 def alike(op: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Two stacks of matrices with one dtype and one batch shape."""
+    """Cast and broadcast two stacks of matrices to one dtype and one batch shape."""
     if a.dtype is b.dtype and a.shape[:-2] == b.shape[:-2]:
         return a, b
     dtype = float64 if float64 in (a.dtype, b.dtype) else a.dtype
@@ -87,7 +87,7 @@ def alike(op: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pair(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> tuple[Tensor, Tensor]:
-    """Two operands of these numbers of dimensions."""
+    """Two operands, checked to have these numbers of dimensions."""
     x, y = tensor_operands(op, a, b)
     if x._h.ndim != a_ndim or y._h.ndim != b_ndim:
         raise ValueError(
@@ -98,7 +98,7 @@ def _pair(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> tuple[Tensor, Te
 
 
 def _product(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> Tensor:
-    """The matrix product of two operands of these numbers of dimensions, nothing broadcast."""
+    """The matrix product of two operands with these numbers of dimensions, without broadcasting."""
     x, y = _pair(op, a, a_ndim, b, b_ndim)
     inner = y.shape[0 if b_ndim == 1 else -2]
     if x.shape[-1] != inner:
@@ -111,12 +111,15 @@ def _product(op: str, a: Any, a_ndim: int, b: Any, b_ndim: int) -> Tensor:
 
 
 def mm(input: Any, mat2: Any) -> Tensor:
-    """The product of two matrices: shapes (n, k) and (k, m) give (n, m); ValueError for others."""
+    """The product of two matrices: shapes (n, k) and (k, m) give (n, m).
+
+    Raises ValueError for other shapes.
+    """
     return _product("mm", input, 2, mat2, 2)
 
 
 def bmm(input: Any, mat2: Any) -> Tensor:
-    """Products of matrices in two stacks: shapes (s, n, k) and (s, k, m) give (s, n, m)."""
+    """Products of the matrices of two stacks: shapes (s, n, k) and (s, k, m) give (s, n, m)."""
     return _product("bmm", input, 3, mat2, 3)
 
 
@@ -126,30 +129,33 @@ def mv(input: Any, vec: Any) -> Tensor:
 
 
 def dot(input: Any, tensor: Any) -> Tensor:
-    """The sum of the input * tensor for two vectors of one length; ValueError for other shapes."""
+    """The sum of input * tensor for two vectors of one length.
+
+    Raises ValueError for other shapes.
+    """
     return _product("dot", input, 1, tensor, 1)
 
 
 def vdot(input: Any, other: Any) -> Tensor:
-    """As dot: for real numbers there is nothing to conjugate."""
+    """:func:`dot` under another name: real numbers are their own conjugates."""
     return _product("vdot", input, 1, other, 1)
 
 
 def outer(input: Any, vec2: Any) -> Tensor:
-    """a[i] * b[j]: vectors of lengths n and m give (n, m)."""
+    """The products a[i] * b[j]: vectors of lengths n and m give (n, m)."""
     x, y = _pair("outer", input, 1, vec2, 1)
     return mul(unsqueeze(x, 1), y)
 
 
 def ger(input: Any, vec2: Any) -> Tensor:
-    """As outer; BLAS's name."""
+    """:func:`outer` under BLAS's name."""
     return outer(input, vec2)
 
 
 def kron(input: Any, other: Any) -> Tensor:
-    """The Kronecker product: every element of a times the whole of b, laid out as a is.
+    """The Kronecker product: a with every element replaced by this element times b.
 
-    Dimensions are matched from the last; sizes multiply.
+    Dimensions are matched from the last. Their sizes multiply.
 
     >>> import minigrad as mg
     >>> mg.kron(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0, 0.0])).tolist()
@@ -181,14 +187,14 @@ def _added(op: str, input: Any, product: Tensor, beta: float, alpha: float) -> T
 
 
 def scaled(x: Tensor, factor: float) -> Tensor:
-    """factor * x, where a factor of 0 leaves nothing, of NaN and infinities neither."""
+    """factor * x. A factor of 0 gives 0, also for NaN and infinities."""
     return scale(factor, x) if x.dtype.is_floating_point else mul(x, factor)
 
 
 def _older_form(op: str, given: Sequence[Any], beta: float, alpha: float) -> tuple[Any, ...]:
     """The operands, beta and alpha of PyTorch's older (beta, input, alpha, a, b)."""
     x, factor, *rest = given
-    if not isinstance(x, TensorBase):  # a method's begins with the tensor
+    if not isinstance(x, TensorBase):  # the arguments of a method begin with the tensor
         x, factor = factor, x
     if len(rest) == 3:
         alpha, *rest = older_form(op, "alpha", alpha, rest, 2)
@@ -204,10 +210,10 @@ def addmm(
     beta: float = 1,
     alpha: float = 1,
 ) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2) for matrices; the input is broadcast.
+    """beta * input + alpha * (mat1 @ mat2) for matrices. The input is broadcast.
 
-    With ``beta=0`` the input does not count, whatever it holds. PyTorch's older forms are accepted,
-    ``addmm(beta, input, alpha, mat1, mat2)`` with or without alpha, and those as a method.
+    With ``beta=0`` the input is ignored, also where it is NaN or infinite. PyTorch's older forms
+    are accepted: ``addmm(beta, input, alpha, mat1, mat2)``, with or without alpha, also as methods.
     """
     if older:
         given = (input, mat1, mat2, *older)
@@ -223,7 +229,7 @@ def addmv(
     beta: float = 1,
     alpha: float = 1,
 ) -> Tensor:
-    """beta * input + alpha * (mat @ vec) for a matrix and a vector; otherwise as addmm."""
+    """beta * input + alpha * (mat @ vec) for a matrix and a vector. The rest is as for addmm."""
     if older:
         given = (input, mat, vec, *older)
         input, mat, vec, beta, alpha = _older_form("addmv", given, beta, alpha)
@@ -238,7 +244,7 @@ def addr(
     beta: float = 1,
     alpha: float = 1,
 ) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2); otherwise as addmm."""
+    """beta * input + alpha * outer(vec1, vec2). The rest is as for addmm."""
     if older:
         given = (input, vec1, vec2, *older)
         input, vec1, vec2, beta, alpha = _older_form("addr", given, beta, alpha)
@@ -254,7 +260,7 @@ def baddbmm(
     beta: float = 1,
     alpha: float = 1,
 ) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2) for stacks of matrices; otherwise as addmm."""
+    """beta * input + alpha * (batch1 @ batch2) for stacks of matrices. The rest is as for addmm."""
     if older:
         given = (input, batch1, batch2, *older)
         input, batch1, batch2, beta, alpha = _older_form("baddbmm", given, beta, alpha)
@@ -269,7 +275,10 @@ def addbmm(
     beta: float = 1,
     alpha: float = 1,
 ) -> Tensor:
-    """beta * input + alpha * (the sum over the stack of batch1 @ batch2); otherwise as addmm."""
+    """beta * input + alpha * (the sum over the stack of batch1 @ batch2).
+
+    The rest is as for addmm.
+    """
     if older:
         given = (input, batch1, batch2, *older)
         input, batch1, batch2, beta, alpha = _older_form("addbmm", given, beta, alpha)
@@ -282,9 +291,9 @@ def addbmm(
 def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
 
-    The first may be a vector, as a row, and the last one, as a column. Raises ValueError for
-    shapes that do not fit. The order is found as in Cormen et al., Introduction to
-    Algorithms, 15.2.
+    A vector in first place counts as a row, in last place as a column. Raises ValueError for shapes
+    that do not fit. The order is found by dynamic programming (Cormen et al., Introduction to
+    Algorithms, 15.2).
     """
     found = tensor_operands("multi_dot", *listed_tensors("multi_dot", tensors))
     if len(found) < 2:
@@ -311,7 +320,10 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
 
 @lru_cache(256)
 def _best_splits(sizes: tuple[int, ...]) -> dict[tuple[int, int], int]:
-    """For each run of matrices i..j, matrix k of sizes[k] x sizes[k + 1], after which to split."""
+    """For each run of matrices i..j, the matrix after which to split the product.
+
+    Matrix k has the shape sizes[k] x sizes[k + 1].
+    """
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     splits = {}
@@ -340,9 +352,9 @@ def _in_order(
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
-    """The sum of x * y along a dimension; the others are broadcast.
+    """The sum of x * y along a dimension. The other dimensions are broadcast.
 
-    Raises ValueError where the sizes along ``dim`` differ, also if one of them is 1.
+    Raises ValueError if the sizes along ``dim`` differ, even if one is 1.
     """
     a, b = tensor_operands("vecdot", x, y)
     dim = named_dim("vecdot", dim, numpy)
@@ -358,9 +370,10 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
 
 
 def cross(input: Any, other: Any, dim: int | None = None, **numpy: Any) -> Tensor:
-    """The cross product of vectors of 3 along ``dim``; the other dimensions are broadcast.
+    """The cross product of 3-vectors along ``dim``. The other dimensions are broadcast.
 
-    Without ``dim`` it is the first dimension of size 3. Raises ValueError where a size is not 3.
+    ``dim`` is by default the first dimension of size 3. Raises ValueError if a size along ``dim``
+    is not 3.
     """
     x, y = tensor_operands("cross", input, other)
     dim = named_dim("cross", dim, numpy)
@@ -380,7 +393,7 @@ def cross_along(op: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
         raise ValueError(f"[{op}] dim {dim} of shapes {x.shape} and {y.shape} must have size 3")
 
     def turned(t: Tensor) -> Tensor:
-        """Component i + 1 in place i."""
+        """The components shifted cyclically: component i + 1 in place i."""
         first, rest = pieces(t, axis, (0, 1, 3))
         return cat((rest, first), axis)
 
@@ -395,16 +408,18 @@ _COMPUTE_MODES = (
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _COMPUTE_MODES[0]) -> Tensor:
-    """The p-norm of every difference x1[i] - x2[j]: shapes (..., n, k), (..., m, k), (..., n, m).
+    """The p-norm of every difference x1[i] - x2[j].
 
-    Always by differences, so that small distances are exact: ``compute_mode`` is checked and has no
-    effect. The gradient between equal points is 0.
+    Shapes (..., n, k) and (..., m, k) give (..., n, m).
+
+    Norms are always computed from differences, so that small distances are exact. ``compute_mode``
+    is checked and has no effect. The gradient between equal points is 0.
     """
     x, y = tensor_operands("cdist", x1, x2)
     if compute_mode not in _COMPUTE_MODES:
         raise ValueError(f"[cdist] compute_mode is one of {_COMPUTE_MODES}, not {compute_mode!r}")
     if x._h.ndim < 2 or y._h.ndim < 2 or x.shape[-1] != y.shape[-1]:
         raise ValueError(f"[cdist] takes (..., n, k) and (..., m, k), not {x.shape} and {y.shape}")
-    if p == 2 or not x.shape[-1]:  # all norms of nothing are 0
+    if p == 2 or not x.shape[-1]:  # all norms of an empty vector are 0
         return apply(_c.CDIST, alike("cdist", as_float("cdist", x), as_float("cdist", y)))
     return vector_norm(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p, -1)

@@ -1,8 +1,8 @@
-"""Dtype promotion and limits: ``result_type``, ``can_cast``, ``finfo`` and ``iinfo``.
+"""Functions for dtype promotion and limits: ``result_type``, ``can_cast``, ``finfo``, ``iinfo``.
 
-Values that are moved (``cat``, ``where``, an index) keep their dtype, and of two dtypes take the
-one that :func:`promote_types` names, as in PyTorch. Arithmetic first widens storage dtypes,
-integers to int64 and halves to float32; :func:`result_type` says the dtype of its result.
+Operations that move values (``cat``, ``where``, an index) keep the dtype. For two dtypes the result
+has the dtype of :func:`promote_types`, as in PyTorch. Arithmetic first widens storage dtypes:
+integers to int64 and halves to float32. :func:`result_type` gives the dtype of its result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-# Stored bits of each float's significand, and the exponent of its least normal number.
+# For each float dtype: stored bits of the significand, exponent of the least normal number.
 _FLOATS = {
     "float16": (10, -14),
     "bfloat16": (7, -126),
@@ -34,10 +34,10 @@ _FLOATS = {
 
 
 class finfo:  # noqa: N801 - PyTorch's and NumPy's name
-    """The limits of a float dtype, float32 by default: bits, eps, max, min, tiny, resolution.
+    """The limits of a float dtype, by default float32: bits, eps, max, min, tiny, resolution.
 
-    ``tiny``, or ``smallest_normal``, is the least positive normal number; ``eps`` the gap above 1.
-    TypeError for dtypes that hold no floats.
+    ``tiny``, or ``smallest_normal``, is the smallest positive normal number. ``eps`` is the gap
+    above 1. Raises TypeError for other dtypes.
 
     >>> import minigrad as mg
     >>> mg.finfo(mg.float16).max, mg.finfo(mg.bfloat16).eps
@@ -57,7 +57,7 @@ class finfo:  # noqa: N801 - PyTorch's and NumPy's name
         self.max = (2.0 - self.eps) * 2.0 ** (1 - least)
         self.min = -self.max
         self.tiny = self.smallest_normal = 2.0**least
-        self.resolution = 10.0 ** -int(stored * 0.30103)  # decimal digits that survive
+        self.resolution = 10.0 ** -int(stored * 0.30103)  # reliable decimal digits
 
     def __repr__(self) -> str:
         return (
@@ -68,7 +68,7 @@ class finfo:  # noqa: N801 - PyTorch's and NumPy's name
 
 
 class iinfo:  # noqa: N801
-    """The limits of an integer dtype: bits, min, max. TypeError for others.
+    """The limits of an integer dtype: bits, min, max. Raises TypeError for other dtypes.
 
     >>> import minigrad as mg
     >>> mg.iinfo(mg.uint8).max, mg.iinfo(mg.int16).min
@@ -91,7 +91,7 @@ class iinfo:  # noqa: N801
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype in which values of both are held, as in PyTorch.
+    """The common dtype of two dtypes, as in PyTorch.
 
     >>> import minigrad as mg
     >>> mg.promote_types(mg.uint8, mg.int8), mg.promote_types(mg.int64, mg.float16)
@@ -101,9 +101,9 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def result_type(*operands: Any) -> DType:
-    """The dtype of arithmetic on tensors, Python's numbers and dtypes.
+    """The dtype of arithmetic on these tensors, Python numbers and dtypes.
 
-    A number only raises the kind, from bool to integers to floats.
+    A Python number can only raise the kind, from bool to integer to float.
 
     >>> import minigrad as mg
     >>> mg.result_type(mg.zeros(2, dtype=mg.uint8), 1), mg.result_type(mg.float16, mg.int32)
@@ -129,8 +129,9 @@ def result_type(*operands: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a conversion keeps the kind, or raises it: not from floats to integers, or from those
-    to bool. As in PyTorch, it may be to fewer bits.
+    """True if a conversion does not lower the kind, from float to integer to bool.
+
+    As in PyTorch, a conversion to fewer bits is allowed.
 
     >>> import minigrad as mg
     >>> mg.can_cast(mg.float64, mg.float16), mg.can_cast(mg.float32, mg.int64)
@@ -140,7 +141,7 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def is_floating_point(input: Any) -> bool:
-    """Whether a tensor holds floats; TypeError for what is no tensor."""
+    """True if the tensor's dtype is a float. Raises TypeError for anything but a tensor."""
     if not isinstance(input, TensorBase):
         raise TypeError(f"[is_floating_point] expected a Tensor, not {type(input).__name__}")
     return input.dtype.is_floating_point

@@ -1,6 +1,6 @@
-"""Order statistics: medians and quantiles, as functions.
+"""Functions for order statistics: medians and quantiles.
 
-NaN is the largest of all. The gradient goes to the elements that the result was made of.
+NaN counts as the largest value. The gradient goes to the elements that make up the result.
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ def median(
     keepdims: bool = False,
 ) -> Tensor: ...
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-    """The middle value in sorted order; of an even number of them the mean of the middle two.
+    """The median: the middle value in sorted order, or the mean of the middle two.
 
-    ``median(input)``: the median of all, which all elements that equal a middle value share the
-    gradient of evenly. ``median(input, dim)``: values, and indices as int64; of an even number the
-    index is that of the lower middle element, while the gradient goes to both, a half each. This is
-    NumPy's median; PyTorch's is the lower of the middle two. NaN wherever there is a NaN, and of
-    nothing. Integers give float32.
+    ``median(input)`` is the median of all elements. Elements that equal a middle value share the
+    gradient evenly. ``median(input, dim)`` gives values, and indices as int64. For an even number
+    of elements the index is that of the lower middle element, while each middle element gets half
+    of the gradient.
+
+    This is NumPy's median. PyTorch's is the lower of the middle two. The result is NaN if there is
+    a NaN, or no element. Integers give float32.
 
     >>> import minigrad as mg
     >>> mg.median(mg.tensor([4.0, 1.0, 3.0, 2.0]))
@@ -80,7 +82,10 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Tensor: ...
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-    """The median of all elements but NaN; NaN where there is no other. As median else."""
+    """The median of all elements except NaN; NaN if there is no other element.
+
+    The rest is as for :func:`median`.
+    """
     return _median("nanmedian", input, dim, keepdim, numpy, skip_nan=True)
 
 
@@ -119,7 +124,7 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
         return reshape(mean(flat), shape)
     places = call(kernels.median, flat._h, 0, skip_nan)
     lower, upper = to_lists(places)
-    if lower == upper:  # the one of an odd number, or the NaN that is there
+    if lower == upper:  # an odd number of elements, or a NaN
         places = call(kernels.view_slice, places, (0,), (1,), (1,))
     found = wrap(call(kernels.gather, flat._h, (places,)))
     if flat.dtype.is_floating_point:
@@ -143,12 +148,14 @@ def quantile(
 ) -> Tensor:
     """The q-quantile: the value at rank q (n - 1) in sorted order.
 
-    ``q`` is a number in [0, 1], or several, which then are the first dimension of the result.
-    Between two ranks ``interpolation`` takes the line between their values (``linear``), either of
-    them (``lower``, ``higher``) or their mean (``midpoint``). ``nearest`` takes the nearest rank,
-    the even one of two. Without a dim, of all elements. NaN where there is a NaN. The gradient goes
-    to the one or two elements in their parts. For ``linear`` a tensor q gets the slope of that line
-    times n - 1, and 0 at a rank itself. Integers become float32.
+    ``q`` is a number in [0, 1], or a vector of them, which adds a first dimension to the result.
+    Between two ranks ``interpolation`` takes a point on the line between their values (``linear``),
+    one of them (``lower``, ``higher``) or their mean (``midpoint``). ``nearest`` takes the nearest
+    rank, and the even one of two. Without ``dim`` all elements count. NaN gives NaN. Integers
+    become float32.
+
+    The gradient goes to the one or two elements in proportion. For ``linear`` a tensor q gets the
+    slope of the line times n - 1, and 0 at an exact rank.
 
     Raises ValueError for q outside [0, 1], for an empty dimension and for other interpolations.
 
@@ -168,7 +175,10 @@ def nanquantile(
     interpolation: str = "linear",
     **numpy: Any,
 ) -> Tensor:
-    """The quantile of all elements but NaN; NaN where there is no other. As quantile else."""
+    """The quantile of all elements except NaN; NaN if there is no other element.
+
+    The rest is as for :func:`quantile`.
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, numpy, skip_nan=True)
 
 
@@ -202,14 +212,14 @@ def _quantile(
     lines = reshape(permute(x, *others, *axes), (*outer, n))
     line_of = _nan_skipped if skip_nan else _at_share
     values = line_of(lines, reshape(shares, (shares._h.size,)), interpolation)
-    values = permute(values, len(outer), *range(len(outer)))  # the shares come first
+    values = permute(values, len(outer), *range(len(outer)))  # the dimension of q comes first
     if keepdim:
         outer = [1 if d in axes else size for d, size in enumerate(x.shape)]
     return reshape(values, (*shares.shape, *outer))
 
 
 def _shares(op: str, q: Any) -> Tensor:
-    """q as a tensor of at most one dimension: a plain number in double precision."""
+    """q as a tensor of at most one dimension. A Python number becomes float64."""
     if isinstance(q, (int, float)):
         q = np.float64(q)
     if not isinstance(q, TensorBase):
@@ -228,7 +238,7 @@ def _shares(op: str, q: Any) -> Tensor:
 
 
 def _at_share(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
-    """The quantiles of the lines along the last axis, which becomes that of the shares."""
+    """The quantiles of the lines along the last axis. The axis of ``shares`` replaces it."""
     axis, count = x._h.ndim - 1, shares._h.size
     rank = to(e.mul(shares, x.shape[axis] - 1), float64)
     ranks: list[float] = to_lists(rank._h)
@@ -255,12 +265,12 @@ def _at_share(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
 
 
 def _nan_skipped(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
-    """As _at_share, of the numbers of each line."""
+    """:func:`_at_share` for the elements of each line that are not NaN."""
     axis = x._h.ndim - 1
     order = order_of(x, axis)
     count = total(e.eq(x, x), -1, True)
     rank = to(e.mul(shares, to(e.sub(count, 1), shares.dtype)), float64)
-    rank = where(e.lt(rank, 0.0), 0.0, rank)  # a line without numbers has rank 0
+    rank = where(e.lt(rank, 0.0), 0.0, rank)  # a line of NaN alone gets rank 0
     below = to(rank, int64)
     part = e.sub(rank, below)
     above = e.add(below, to(e.gt(part, 0.0), int64))
@@ -283,7 +293,7 @@ def _nan_skipped(x: Tensor, shares: Tensor, interpolation: str) -> Tensor:
 
 
 def _between(lower: Tensor, upper: Tensor, part: Tensor) -> Tensor:
-    """lower + part * (upper - lower); where one is infinite, what has a part in it decides."""
+    """lower + part * (upper - lower). An infinite value with a weight above 0 is the result."""
     if part._edge is None:
         return apply(_s.BETWEEN, (lower, upper), (part._h,))
     gap = e.sub(upper, lower)

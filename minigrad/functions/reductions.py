@@ -1,8 +1,8 @@
-"""Reductions over one, several or all dimensions, as functions.
+"""Functions that reduce one, several or all dimensions.
 
-``dim`` is a dimension, a tuple of them, or None for all; ``axis`` and ``keepdims`` are accepted for
-dim and keepdim. Sums are made in blocks and pairwise along every dimension, with the same bits for
-any memory layout and number of threads.
+``dim`` is a dimension, a tuple of dimensions, or None for all. ``axis`` and ``keepdims`` are
+accepted for dim and keepdim. Sums are computed in blocks and pairwise along every dimension. Their
+bits are the same for any memory layout and number of threads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OF_ALL = {"sum": of_all(_r.SUM, kernels.sum), "mean": of_all(_r.MEAN, kernels.m
 def _reduced(
     row: Any, x: Any, dim: Any, keepdim: Any, numpy: dict[str, Any], dtype: Any = None
 ) -> Tensor:
-    """A row of the table on the dimensions that are named; x is first cast where dtype is given."""
+    """Apply a row of the op table along the given dimensions, after a cast to ``dtype`` if any."""
     if dim is dtype is None and row.name in _OF_ALL and keepdim is False and not numpy:
         out = _OF_ALL[row.name](x)
         if out is not NotImplemented:
@@ -80,19 +80,19 @@ def _reduced(
 def _over(
     op: str, x: Tensor, dim: Any, keepdim: Any, numpy: dict[str, Any]
 ) -> tuple[tuple[int, ...], bool]:
-    """The dimensions that are named, and keepdim, for what is made of other reductions."""
+    """The dimensions and keepdim of a function that is made of other reductions."""
     dim, keepdim = spelled(op, dim, keepdim, numpy)
     return some_dims(op, dim, x._h.ndim), keepdim
 
 
 def _cast(op: str, x: Any, dtype: Any) -> Tensor:
-    """x as a tensor, in the dtype where one is given."""
+    """x as a tensor, cast to ``dtype`` if it is given."""
     x = operand(op, x)
     return x if dtype is None else to(x, dtype)
 
 
 def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
-    """x as a tensor of floats: integers and booleans become float32 unless a dtype is given."""
+    """x as a float tensor. Integers and booleans become float32 unless a dtype is given."""
     x = widen(_cast(op, x, dtype))
     return x if x.dtype.is_floating_point else to(x, float32)
 
@@ -103,10 +103,10 @@ def as_float(op: str, x: Any, dtype: Any = None) -> Tensor:
 def sum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The sum, x1 + x2 + ... + xn; 0 of nothing.
+    """The sum x1 + x2 + ... + xn, which is 0 for no elements.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast to that first.
-    In float32 the sum of n terms of one sign is within 11 + log2(n / 128) units of the last place.
+    bool and int64 give int64, which wraps around. With ``dtype`` the input is cast first. In
+    float32 the sum of n terms of one sign is within 11 + log2(n / 128) ULP.
 
     >>> import minigrad as mg
     >>> mg.sum(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
@@ -118,9 +118,9 @@ def sum(
 def mean(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The mean, (x1 + ... + xn) / n; NaN of nothing.
+    """The mean (x1 + ... + xn) / n, which is NaN for no elements.
 
-    The mean of bool and int64 is float32, made from an exact sum; with ``dtype``, the input is cast
+    The mean of bool and int64 is float32, from an exact sum. With ``dtype`` the input is cast
     first.
     """
     return _reduced(_r.MEAN, input, dim, keepdim, numpy, dtype)
@@ -129,11 +129,11 @@ def mean(
 def prod(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The product, x1 * x2 * ... * xn; 1 of nothing.
+    """The product x1 * x2 * ... * xn, which is 1 for no elements.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. The
-    gradient is the product of the others, which never divides and so is right with any number of
-    zeros.
+    bool and int64 give int64, which wraps around. With ``dtype`` the input is cast first. The
+    gradient is the product of the other elements, computed without division. Any number of zeros is
+    therefore right.
     """
     return _reduced(_r.PROD, input, dim, keepdim, numpy, dtype)
 
@@ -141,7 +141,7 @@ def prod(
 def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The sum of all elements but NaN; these get a gradient of 0."""
+    """The sum of all elements except NaN. NaN elements get a gradient of 0."""
     x = _cast("nansum", input, dtype)
     if x.dtype.is_floating_point:
         x = where(e.eq(x, x), x, 0.0)
@@ -151,7 +151,10 @@ def nansum(
 def nanmean(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **numpy: Any
 ) -> Tensor:
-    """The mean of all elements but NaN, which get a gradient of 0; NaN where there is no other."""
+    """The mean of all elements except NaN. It is NaN if there is no other element.
+
+    NaN elements get a gradient of 0.
+    """
     x = as_float("nanmean", input, dtype)
     dim, keepdim = _over("nanmean", x, dim, keepdim, numpy)
     counted = to(e.eq(x, x), x.dtype)
@@ -159,16 +162,16 @@ def nanmean(
 
 
 def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """log(exp(x1) + ... + exp(xn)), without overflow; -inf of nothing.
+    """log(exp(x1) + ... + exp(xn)) without overflow. It is -inf for no elements.
 
-    The gradient is exp(input - y). For only -inf the result is -inf and the gradient 0. Entries of
-    +inf get 1 each, and all others 0. Integers become float32.
+    The gradient is exp(input - y). If all elements are -inf, the result is -inf and the gradient 0.
+    Elements of +inf get a gradient of 1 each, and all other elements 0. Integers become float32.
     """
     return _reduced(_r.LOGSUMEXP, as_float("logsumexp", input), dim, keepdim, numpy)
 
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix; ValueError unless there are two dimensions."""
+    """The sum of a matrix's diagonal. Raises ValueError unless there are two dimensions."""
     x = operand("trace", input)
     if x._h.ndim != 2:
         raise ValueError(f"[trace] of a matrix, not of shape {x.shape}")
@@ -179,7 +182,7 @@ def trace(input: Tensor) -> Tensor:
 
 
 def amax(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The maximum; ties share the gradient evenly. NaN is above all numbers.
+    """The maximum. Ties share the gradient evenly. NaN counts as the largest value.
 
     ValueError, naming the dimension, where one of size 0 is reduced.
     """
@@ -187,7 +190,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) ->
 
 
 def amin(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """The minimum; ties share the gradient evenly. NaN is below all numbers.
+    """The minimum. Ties share the gradient evenly. NaN counts as the smallest value.
 
     ValueError, naming the dimension, where one of size 0 is reduced.
     """
@@ -209,7 +212,7 @@ if TYPE_CHECKING:
         indices: Tensor
 
 else:
-    # Not typing's NamedTuple, which would take 0.2 ms of every import.
+    # collections.namedtuple, since typing's NamedTuple takes 0.2 ms of every import.
 
     class Extrema(namedtuple("Extrema", "min max")):
         """A minimum and a maximum."""
@@ -223,7 +226,7 @@ else:
 
 
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Extrema:
-    """The minimum and the maximum, as a pair (min, max); ties share the gradient evenly."""
+    """The minimum and the maximum, as a pair (min, max). Ties share the gradient evenly."""
     x = operand("aminmax", input)
     dim, keepdim = _over("aminmax", x, dim, keepdim, numpy)
     return Extrema(amin(x, dim, keepdim), amax(x, dim, keepdim))
@@ -243,14 +246,14 @@ def _extremum(op: str, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -
             return whole(x, dim, keepdim)
         except ValueError as error:  # of nothing
             raise renamed(op, error) from None
-    if not x._h.ndim:  # a row of one
+    if not x._h.ndim:  # a 0-d tensor counts as a line of one element
         return _extremum(op, reshape(x, (1,)), dim, False, {})
     axis = one_dim(op, dim, x._h.ndim)
     return found_at(x, at(x, axis, True), axis, keepdim)
 
 
 def found_at(x: Tensor, indices: Tensor, axis: int, keepdim: bool) -> Found:
-    """The element at one index of each line of x; without the lines' axis unless it is kept."""
+    """The element at one index of each line of x. ``keepdim`` keeps the axis with size 1."""
     if keepdim:
         return Found(picked(x, indices, axis), indices)
     index = handles(along(indices, axis), x)
@@ -274,12 +277,14 @@ def max(
     other: Tensor | None = None,
 ) -> Tensor: ...
 def max(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-    """``max(input)``: the maximum of all, ties sharing the gradient evenly. ``max(input, dim)``:
-    values and indices, whose gradient goes to that one index. ``max(a, b)``: the elementwise
-    maximum.
+    """The maximum of all elements, along a dimension with its indices, or of two tensors.
 
-    The index is that of the first among ties, and of the first NaN. A tuple of dims gives values
-    only, as amax.
+    ``max(input)`` is the maximum of all elements. Ties share the gradient evenly. ``max(input,
+    dim)`` gives values and indices. The gradient goes to the element at the index. ``max(a, b)`` is
+    the elementwise maximum.
+
+    The index is that of the first of ties, or of the first NaN. A tuple of dims gives values only,
+    like amax.
 
     >>> import minigrad as mg
     >>> mg.max(mg.tensor([[1.0, 3.0], [5.0, 2.0]]), dim=1)
@@ -303,7 +308,10 @@ def min(
     other: Tensor | None = None,
 ) -> Tensor: ...
 def min(input: Any, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-    """The minimum: of all, along a dimension with its indices, or of two tensors; as max."""
+    """The minimum of all elements, along a dimension with its indices, or of two tensors.
+
+    Arguments, ties and NaN are as for :func:`max`.
+    """
     return _extremum("min", input, dim, keepdim, numpy)
 
 
@@ -316,16 +324,19 @@ def _arg(row: Any, x: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Te
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Where the maximum is, as int64: the first of ties, NaN before all.
+    """The index of the maximum as int64: the first of ties, or the first NaN.
 
-    All elements count, flattened, unless a dimension is given. The result never requires a
+    Without a dimension it is the index in the flattened input. The result never requires a
     gradient.
     """
     return _arg(_r.ARGMAX, input, dim, keepdim, numpy)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Where the minimum is, as int64: the first of ties, NaN before all; as argmax."""
+    """The index of the minimum as int64: the first of ties, or the first NaN.
+
+    See :func:`argmax`.
+    """
     return _arg(_r.ARGMIN, input, dim, keepdim, numpy)
 
 
@@ -333,17 +344,17 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, **numpy
 
 
 def all(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Are all elements true (not 0)? NaN is true; of nothing the answer is yes."""
+    """True if all elements are true (not 0). NaN is true. For no elements the result is True."""
     return _reduced(_r.ALL, input, dim, keepdim, numpy)
 
 
 def any(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """Is any element true (not 0)? NaN is true; of nothing the answer is no."""
+    """True if any element is true (not 0). NaN is true. For no elements the result is False."""
     return _reduced(_r.ANY, input, dim, keepdim, numpy)
 
 
 def count_nonzero(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Tensor:
-    """How many elements are not 0, as int64; NaN is not 0."""
+    """The number of elements that are not 0, as int64. NaN counts."""
     x = operand("count_nonzero", input)
     if dim is None and keepdim is False and not numpy:
         return sum(e.ne(x, 0))
@@ -356,7 +367,7 @@ def count_nonzero(input: Tensor, dim: Any = None, keepdim: bool = False, **numpy
 def _variance(
     row: Any, op: str, x: Any, dim: Any, unbiased: bool | None, keepdim: Any, given: dict[str, Any]
 ) -> tuple[Tensor, tuple[int, ...], bool]:
-    """The variance or its root, and the dimensions and keepdim that were asked for."""
+    """The variance or the standard deviation, with the parsed dimensions and keepdim."""
     x = operand(op, x)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -378,12 +389,14 @@ def var(
     keepdim: bool = False,
     **given: Any,
 ) -> Tensor:
-    """The variance, sum((input - mean)^2) / (n - correction); ``correction=1`` by default.
+    """The variance sum((input - mean)^2) / (n - correction), by default with ``correction=1``.
 
-    The default is PyTorch's; NumPy's ``ddof`` is accepted for ``correction``, and ``unbiased`` for
-    corrections of 1 and 0, also in place of dim: ``var(input, False)``. Deviations are from the
-    mean of a block, so that a large mean costs no digits. NaN where n is 1 and the correction too;
-    inf, as in NumPy, where the correction is larger than n. Floats only.
+    The default is PyTorch's. NumPy's ``ddof`` is accepted for ``correction``. ``unbiased`` True or
+    False means a correction of 1 or 0, also in place of dim: ``var(input, False)``. Deviations are
+    taken from the mean of a block, so that a large mean costs no digits.
+
+    The result is NaN if n and the correction are 1. It is inf, as in NumPy, if the correction is
+    larger than n. The input must be a float.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0, 3.0, 4.0])
@@ -400,10 +413,10 @@ def std(
     keepdim: bool = False,
     **given: Any,
 ) -> Tensor:
-    """The standard deviation, the root of the variance with ``correction=1`` by default.
+    """The standard deviation, the square root of the variance, by default with ``correction=1``.
 
-    sqrt(sum((input - mean)^2) / (n - correction)); arguments and edges as for var. Where all
-    elements are equal it is 0, and so are its derivatives.
+    It is sqrt(sum((input - mean)^2) / (n - correction)). Arguments and edge cases are as for var.
+    If all elements are equal, the result and its derivatives are 0.
     """
     return _variance(_r.STD, "std", input, dim, unbiased, keepdim, given)[0]
 
@@ -415,7 +428,7 @@ def var_mean(
     keepdim: bool = False,
     **given: Any,
 ) -> tuple[Tensor, Tensor]:
-    """The variance, with ``correction=1`` by default, and the mean; arguments as for var."""
+    """The variance, by default with ``correction=1``, and the mean. Arguments are as for var."""
     spread, axes, keep = _variance(_r.VAR, "var_mean", input, dim, unbiased, keepdim, given)
     return spread, mean(input, axes, keep)
 
@@ -427,7 +440,7 @@ def std_mean(
     keepdim: bool = False,
     **given: Any,
 ) -> tuple[Tensor, Tensor]:
-    """The standard deviation, with ``correction=1`` by default, and the mean."""
+    """The standard deviation, by default with ``correction=1``, and the mean."""
     spread, axes, keep = _variance(_r.STD, "std_mean", input, dim, unbiased, keepdim, given)
     return spread, mean(input, axes, keep)
 
@@ -444,14 +457,15 @@ def vector_norm(
     dtype: Any = None,
     **numpy: Any,
 ) -> Tensor:
-    """(|x1|^p + ... + |xn|^p)^(1/p), the p-norm for ``p = ord``, of all elements or along dims.
+    """The p-norm (|x1|^p + ... + |xn|^p)^(1/p) for ``p = ord``, of all elements or along dims.
 
-    Any number is a p: inf gives the largest |x|, -inf the smallest, 0 the number of elements that
-    are not 0. The elements that tie for an extremum share the gradient evenly. An element of 0 gets
-    a gradient of 0, the subgradient of least norm, and so does a whole vector of zeros. Second
-    derivatives there are 0 too; for p = 2 only in the vector of zeros. Integers become float32.
+    p may be any number: inf gives the largest |x|, -inf the smallest, 0 the number of elements that
+    are not 0. Ties for an extremum share the gradient evenly. An element of 0 gets a gradient of 0,
+    the subgradient of least norm, and so does a vector of zeros. Second derivatives there are 0
+    too. For p = 2 this holds only for a vector of zeros. Integers become float32.
 
-    ValueError for the largest or smallest of nothing; all other norms of nothing are 0.
+    Raises ValueError for the largest or smallest of no elements. All other norms of no elements are
+    0.
     """
     return stored_as(_norm("vector_norm", x, ord, dim, keepdim, dtype, numpy), dtype)
 
@@ -464,10 +478,11 @@ def norm(
     dtype: Any = None,
     **numpy: Any,
 ) -> Tensor:
-    """(|x1|^p + ... + |xn|^p)^(1/p), as vector_norm; ``"fro"``, the default, is p = 2.
+    """The p-norm (|x1|^p + ... + |xn|^p)^(1/p), as vector_norm. The default ``"fro"`` is p = 2.
 
-    ``"nuc"`` is the sum of the singular values of a matrix, or of those in two dims: see
-    ``linalg.matrix_norm``. ValueError for other names, and for ``"nuc"`` of other than two dims.
+    ``"nuc"`` is the sum of a matrix's singular values, or of the matrices in two dims: see
+    ``linalg.matrix_norm``. Raises ValueError for other names, and for ``"nuc"`` with other than two
+    dims.
 
     >>> import minigrad as mg
     >>> mg.norm(mg.tensor([3.0, -4.0])).item(), mg.norm(mg.tensor([3.0, -4.0]), 1).item()
@@ -531,6 +546,6 @@ def _norm(
             return (amax if p > 0 else amin)(size, dim, keepdim)
         except ValueError as error:  # of nothing
             raise renamed(op, error) from None
-    if p == 0.0:  # by way of sign, whose derivative is a real zero
+    if p == 0.0:  # the derivative of sign is a real zero
         return sum(where(e.eq(x, x), e.abs(e.sign(x)), 1.0), dim, keepdim)
     return apply(_r.P_NORM, (x,), (dim, keepdim, p))

@@ -1,4 +1,4 @@
-"""Public functions and operators made of rows of the op table."""
+"""Constructors of public functions and operators from rows of the op table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unary(row: Row) -> Callable[[Any], Tensor]:
 def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
     """The public function of a pointwise row with two inputs, or of a product.
 
-    As an operator it leaves types it does not know to their own methods.
+    As an operator it returns NotImplemented for unknown types, so that Python asks their methods.
     """
     run, name = operation(row), row.name
 
@@ -49,7 +49,7 @@ def binary(row: Row, operator: bool = False) -> Callable[[Any, Any], Tensor]:
 
 
 def operator(row: Row) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The two halves of an operator that is C: on tensors, and on other operands."""
+    """The two functions of an operator of the accelerator: for tensors, and for other operands."""
     run = operation(row)
 
     def otherwise(a: Any, b: Any) -> Any:
@@ -66,7 +66,7 @@ def operator(row: Row) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def composed(row: Row) -> Callable[..., Tensor]:
-    """The public function of a composition row: tensors, numbers and arrays go into its formula."""
+    """The public function of a composition row, whose formula takes tensors, numbers and arrays."""
     name, formula = row.name, row.formula
 
     def unary_function(input: Any) -> Tensor:
@@ -87,9 +87,9 @@ def composed(row: Row) -> Callable[..., Tensor]:
 
 
 def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | None:
-    """Both as tensors; None where an operator's second operand is of a type that it leaves alone.
+    """Both operands as tensors. None if the second operand of an operator has an unknown type.
 
-    A number beside a tensor takes on its dtype; two numbers have only their own.
+    A number beside a tensor takes the tensor's dtype. Two numbers keep their own dtypes.
     """
     if not isinstance(a, TensorBase):
         given, a = a, as_operand(a) if isinstance(b, TensorBase) else strong_operand(name, a)
@@ -105,11 +105,11 @@ def _operands(name: str, a: Any, b: Any, operator: bool) -> tuple[Any, Any] | No
 def _named(function: Callable[..., Tensor], row: Row) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = row.name
     word, doc = row.doc.split()[0], row.doc
-    if word.isalpha() and len(word) > 1:  # neither a variable nor a formula
+    if word.isalpha() and len(word) > 1:  # neither a variable nor part of a formula
         doc = doc[0].upper() + doc[1:]
     function.__doc__ = f"{doc}."
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals is globals():
         frame = frame.f_back
-    function.__module__ = frame.f_globals["__name__"]  # which asks for it: pickle looks there
+    function.__module__ = frame.f_globals["__name__"]  # the calling module, where pickle looks
     return function

@@ -1,4 +1,4 @@
-"""Scans along a dimension and softmax, as functions."""
+"""Functions for scans along a dimension, and softmax."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 def along(
     op: str, x: Tensor, dim: Any, numpy: dict[str, Any], apply_to: Callable[[Tensor, int], Any]
 ) -> Any:
-    """``apply_to(x, axis)``, where a number is, as in PyTorch, a line of one element."""
+    """Call ``apply_to(x, axis)``. As in PyTorch, a 0-d tensor counts as a line of one element."""
     if numpy:
         dim, _ = spelled(op, dim, False, numpy)
     if dim is None:
@@ -56,9 +56,9 @@ def along(
 def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
     """y[i] = input[0] + input[1] + ... + input[i] along a dimension.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. Sums
-    carry their rounding error along. Sums of terms of one sign are within 1 ULP, however long the
-    line. The bits depend on neither the memory layout nor the number of threads.
+    bool and int64 give int64, which wraps around. With ``dtype`` the input is cast first. The sums
+    are compensated for rounding. Sums of terms of one sign are within 1 ULP, however long the line.
+    The bits depend on neither the memory layout nor the number of threads.
 
     >>> import minigrad as mg
     >>> mg.cumsum(mg.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -70,8 +70,8 @@ def cumsum(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -
 def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) -> Tensor:
     """y[i] = input[0] * input[1] * ... * input[i] along a dimension.
 
-    bool and int64 give int64, which wraps around; with ``dtype``, the input is cast first. The
-    gradient is a linear recurrence that never divides, and so is right with any number of zeros.
+    bool and int64 give int64, which wraps around. With ``dtype`` the input is cast first. The
+    gradient is a linear recurrence without division. Any number of zeros is therefore right.
     """
     return _scanned(_s.CUMPROD, input, dim, dtype, numpy)
 
@@ -79,8 +79,8 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, **numpy: Any) 
 def logcumsumexp(input: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
     """y[i] = log(exp(input[0]) + ... + exp(input[i])) along a dimension, without overflow.
 
-    -inf as long as there is nothing else; infinities share the gradient as in logsumexp. Integers
-    become float32.
+    The result is -inf as long as all elements are. Infinities share the gradient as in logsumexp.
+    Integers become float32.
     """
     return _scanned(_s.LOGCUMSUMEXP, as_float("logcumsumexp", input), dim, None, numpy)
 
@@ -96,14 +96,14 @@ def _scanned(row: Any, x: Any, dim: Any, dtype: Any, numpy: dict[str, Any]) -> T
 def cummax(input: Tensor, dim: Any = None, **numpy: Any) -> Found:
     """y[i] = max(input[0], ..., input[i]) along a dimension: values, and indices as int64.
 
-    The index is that of the first of ties; the first NaN is above all numbers and stays. The
-    gradient goes to the index.
+    The index is that of the first of ties. NaN counts as the largest value, so the first NaN stays.
+    The gradient goes to the element at the index.
     """
     return _running(_s.CUMMAX, input, dim, numpy)
 
 
 def cummin(input: Tensor, dim: Any = None, **numpy: Any) -> Found:
-    """y[i] = min(input[0], ..., input[i]) along a dimension: values and indices; as cummax."""
+    """y[i] = min(input[0], ..., input[i]) along a dimension: values and indices. See cummax."""
     return _running(_s.CUMMIN, input, dim, numpy)
 
 
@@ -123,10 +123,10 @@ def diff(
     append: Tensor | None = None,
     **numpy: Any,
 ) -> Tensor:
-    """y[i] = input[i + 1] - input[i] along a dimension, n times over; of bools, if they differ.
+    """y[i] = input[i + 1] - input[i] along a dimension, n times. For bools it is logical xor.
 
-    ``prepend`` and ``append`` are laid beside the input first, unless n is 0, which gives the input
-    as it is. ValueError for a negative n or a number input.
+    ``prepend`` and ``append`` are first concatenated with the input. n = 0 returns the input
+    unchanged. Raises ValueError for a negative n or a 0-d input.
     """
     if numpy:
         dim, _ = spelled("diff", None, False, numpy)
@@ -139,7 +139,7 @@ def diff(
         return clone(x)
     if prepend is not None or append is not None:
         x = cat([part for part in (prepend, x, append) if part is not None], axis)
-    if not x._h.size:  # however many there would be to take
+    if not x._h.size:  # whatever n is
         return clone(narrow(x, axis, 0, max(x.shape[axis] - n, 0)))
     for _ in range(n):
         left = x.shape[axis] - 1
@@ -156,12 +156,13 @@ def diff(
 def softmax(
     input: Tensor, dim: Any = None, *, dtype: Any = None, where: Any = None, **numpy: Any
 ) -> Tensor:
-    """exp(input) / sum(exp(input)) along a dimension, without overflow; NaN for a row of -inf.
+    """exp(input) / sum(exp(input)) along a dimension, without overflow. NaN for a row of -inf.
 
-    Without ``dim`` it is guessed as in PyTorch, with a warning: 0 of 0, 1 and 3 dimensions, else 1.
-    With ``dtype``, the input is cast first. ``where``, a bool mask that is broadcast to input,
-    leaves elements out. The result and the gradient are 0 where it is false, in a row without any
-    other too.
+    Without ``dim`` the dimension is guessed as in PyTorch, with a warning: 0 if there are 0, 1 or 3
+    dimensions, else 1. With ``dtype`` the input is cast first.
+
+    ``where`` is a bool mask, broadcast to the input, that leaves elements out. The result and the
+    gradient are 0 where the mask is false, even if the whole row is false.
 
     >>> import minigrad as mg
     >>> mg.softmax(mg.tensor([0.0, 1.0, 0.0]), dim=0, where=mg.tensor([True, False, True]))
@@ -175,8 +176,8 @@ def log_softmax(
 ) -> Tensor:
     """input - log(sum(exp(input))) along a dimension, the log of softmax without losing precision.
 
-    With ``dtype``, the input is cast first. ``where``, a bool mask that is broadcast to input,
-    leaves elements out: where it is false the result is -inf and the gradient 0.
+    With ``dtype`` the input is cast first. ``where`` is a bool mask, broadcast to the input, that
+    leaves elements out. The result is -inf and the gradient 0 where the mask is false.
     """
     return _normalised(_r.LOG_SOFTMAX, input, dim, dtype, where, -inf, numpy)
 
@@ -196,23 +197,23 @@ def _normalised(
         where = tensor_operand(row.name, where)
         x = selection.where(where, x, -inf)
     if dim is None and not numpy:
-        dim = 0 if x._h.ndim in (0, 1, 3) else 1  # as PyTorch guesses
+        dim = 0 if x._h.ndim in (0, 1, 3) else 1  # PyTorch's guess
         warnings.warn(
             f"[{row.name}] without dim the dimension is guessed, {dim} here: say dim={dim}",
             stacklevel=3,
         )
     y = along(row.name, x, dim, numpy, lambda t, axis: apply(row, (t,), (axis,)))
-    # A row that is left out as a whole is NaN up to here, and its gradient is dropped by both.
+    # A row without any element is NaN up to here. Both masks drop its gradient.
     return stored_as(y if where is None else selection.where(where, y, left_out), dtype)
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Each entry along a dimension, scaled down where its p-norm is above ``maxnorm`` to just that.
+    """Scale entries along a dimension down to the p-norm ``maxnorm`` if theirs is larger.
 
-    The norm is over all other dimensions. An entry whose norm is not above stays as it is.
+    The norm is taken over all other dimensions. Entries with a smaller norm stay unchanged.
 
-    Raises ValueError unless p > 0 and maxnorm >= 0, and for fewer than 2 dimensions; TypeError for
-    what holds no floats.
+    Raises ValueError unless p > 0 and maxnorm >= 0, and for fewer than 2 dimensions. Raises
+    TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> mg.renorm(mg.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
@@ -230,5 +231,5 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     axis = one_dim("renorm", dim, x._h.ndim)
     others = tuple([d for d in range(x._h.ndim) if d != axis])
     norms = vector_norm(x, order, others, keepdim=True)
-    # PyTorch's: the sum keeps the result below the bound in spite of rounding.
+    # PyTorch's constant: the sum keeps the result below the bound despite rounding.
     return e.mul(x, selection.where(e.gt(norms, bound), e.div(bound, e.add(norms, 1e-7)), 1.0))

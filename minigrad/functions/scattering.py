@@ -1,7 +1,7 @@
-"""Scatter operations, as functions that return new tensors: write, add or combine at indices.
+"""Scatter functions, which return new tensors: write, add or combine values at indices.
 
 They are the inverses of the gathers in ``selection``. At repeated indices the last value written
-wins and gets all of the gradient. Values are added or combined in the order of the index.
+wins and gets the whole gradient. Values are added or combined in the order of the index.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
 
 
 def _at(op: str, row: Row, x: Tensor, value: Tensor, places: Places, *args: Any) -> Tensor:
-    """A row of ops.indexing: x with values at the places of the index arrays."""
+    """Apply a row of ops.indexing: x with values at the positions of the index arrays."""
     try:
         return apply(row, (x, value), (places, *args))
     except IndexError as error:
@@ -68,7 +68,7 @@ def _at(op: str, row: Row, x: Tensor, value: Tensor, places: Places, *args: Any)
 
 
 def _shaped_as(x: Tensor, line: Tensor) -> Tensor:
-    """The result for x, where a number is a line of one."""
+    """The result in the shape of x, if x is 0-d and was treated as a line of one element."""
     return line if x._h.ndim else reshape(line, ())
 
 
@@ -80,7 +80,7 @@ def _blanked(op: str, x: Tensor, places: Places) -> Tensor:
 
 
 def _fitted(op: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
-    """``value`` in x's dtype, broadcast to the shape of the places it goes to."""
+    """``value`` in x's dtype, broadcast to the shape of the written elements."""
     found = fitting(op, x, value)
     try:
         return expand(found, shape)
@@ -96,11 +96,11 @@ def _fitted(op: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
 def index_put(
     input: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False
 ) -> Tensor:
-    """The input with ``input[indices] = values``, or ``+=`` where they accumulate.
+    """A copy of the input after ``input[indices] = values``, or ``+=`` if ``accumulate``.
 
-    ``indices`` are int64 tensors, broadcast together, on the first dimensions; a bool tensor
-    stands for the positions where it is true. ``values`` are broadcast to the places, and cast to
-    the input's dtype.
+    ``indices`` are int64 tensors for the first dimensions, broadcast together. A bool tensor stands
+    for the positions where it is true. ``values`` are broadcast to the positions, and cast to the
+    input's dtype.
 
     >>> import minigrad as mg
     >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 0, 1])], mg.tensor([1.0, 2.0, 3.0]))
@@ -110,7 +110,7 @@ def index_put(
     x = widen(tensor_operand(op, input)) if accumulate else tensor_operand(op, input)
     arrays: list[Tensor] = []
     for item in listed_tensors(op, indices):
-        is_mask = isinstance(item, TensorBase) and item.dtype in (bool_, uint8)  # as x[item] has it
+        is_mask = isinstance(item, TensorBase) and item.dtype in (bool_, uint8)  # as in x[item]
         arrays += nonzero(item, as_tuple=True) if is_mask else [index_operand(op, item)]
     if not 0 < len(arrays) <= x._h.ndim:
         raise IndexError(f"[{op}] {len(arrays)} indices for {x._h.ndim} dimensions")
@@ -123,12 +123,12 @@ def index_put(
 
 
 def put(input: Tensor, index: Tensor, source: Any, accumulate: bool = False) -> Tensor:
-    """The input with elements of ``source``, or with them added, at ``index`` of it flattened.
+    """A copy of the input with elements of ``source`` written, or added, at flat indices.
 
-    The source has as many elements as the index, in the input's dtype: the inverse of
+    The source has as many elements as the index, and the input's dtype. This is the inverse of
     :func:`minigrad.take`.
 
-    Raises ValueError where the numbers of elements differ.
+    Raises ValueError if the numbers of elements differ.
 
     >>> import minigrad as mg
     >>> mg.put(mg.zeros(2, 2), mg.tensor([1, 2]), mg.tensor([5.0, 7.0]))
@@ -146,7 +146,7 @@ def put(input: Tensor, index: Tensor, source: Any, accumulate: bool = False) -> 
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The input with the elements of ``source``, in order, where the mask is true.
+    """A copy of the input with the elements of ``source``, in order, where the mask is true.
 
     The input and the mask are broadcast together. Raises ValueError if the source has too few
     elements.
@@ -173,13 +173,14 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def _elements(
     op: str, x: Tensor, dim: int, index: Any, source: Any, row: Row | None = None
 ) -> tuple[Tensor, Tensor, Places]:
-    """x, the values and the index arrays of a scatter; a number as a line of one. One value that a
-    row writes stays as it is: the kernel broadcasts it.
+    """x, the values and the index arrays of a scatter. A 0-d x counts as a line of one element.
+
+    A single value stays as it is if a row writes it: the kernel broadcasts it.
     """
     index = index_operand(op, index)
     axis = checked_index(op, x, dim, index)
     value = fitting(op, x, source)
-    if not index._h.size:  # nothing to do, whatever the shapes
+    if not index._h.size:  # nothing to write, whatever the shapes
         x, index = (x if x._h.ndim else ravel(x)), reshape(index, (0,) * max(x._h.ndim, 1))
         return x, reshape(narrow(ravel(value), 0, 0, 0), index.shape), handles(along(index, axis))
     index_shape = index.shape
@@ -211,12 +212,12 @@ def scatter(
     *,
     value: Any = None,
 ) -> Tensor:
-    """The input with ``input[index[i, j], j] = src[i, j]`` for dim 0: the inverse of gather.
+    """A copy of the input after ``input[index[i, j], j] = src[i, j]``, here for dim 0.
 
-    It works in any dimensions.
+    This is the inverse of gather, for any number of dimensions.
 
-    ``src`` is a tensor at least as large as the index, or one number (or ``value=``). ``reduce``
-    adds ("add") or multiplies ("multiply") instead.
+    ``src`` is a tensor at least as large as the index, or one number, also given as ``value``. With
+    ``reduce`` values are added ("add") or multiplied ("multiply").
 
     >>> import minigrad as mg
     >>> mg.scatter(mg.zeros(2, 2), 1, mg.tensor([[1], [0]]), 5.0)
@@ -237,7 +238,7 @@ def scatter(
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """The input with ``input[index[i, j], j] += src[i, j]`` for dim 0, in any dimensions."""
+    """A copy of the input after ``input[index[i, j], j] += src[i, j]``, here for dim 0."""
     x = widen(tensor_operand("scatter_add", input))
     line, values, places = _elements("scatter_add", x, dim, index, src)
     return _shaped_as(x, _at("scatter_add", _i.INDEX_ADD, line, values, places))
@@ -246,11 +247,11 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """The input with the values of ``src`` that the index sends to one place combined there.
+    """A copy of the input where the values of ``src`` with the same index are combined.
 
-    ``reduce`` is "sum", "prod", "mean", "amax" or "amin"; what stood at the place takes part if
-    ``include_self``. Ties of an extremum share its gradient evenly, a product's gradient never
-    divides, and a place that nothing is sent to keeps its value.
+    ``reduce`` is "sum", "prod", "mean", "amax" or "amin". The old element takes part if
+    ``include_self`` is True. Elements without a value keep theirs. Ties of an extremum share its
+    gradient evenly. The gradient of a product is computed without division.
 
     >>> import minigrad as mg
     >>> index, src = mg.tensor([0, 0, 1]), mg.tensor([1.0, 2.0, 3.0])
@@ -288,7 +289,7 @@ def _reduced(
 def _entries(
     op: str, x: Tensor, dim: int, index: Any, source: Any
 ) -> tuple[Tensor, Tensor, Places]:
-    """As _elements, for a one-dimensional index of whole entries along ``dim``."""
+    """:func:`_elements` for a one-dimensional index of whole entries along ``dim``."""
     index = index_operand(op, index)
     axis = one_dim(op, dim, max(x._h.ndim, 1))
     line = x if x._h.ndim else reshape(x, (1,))
@@ -305,7 +306,7 @@ def _entries(
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """The input with ``alpha * source`` added where the index says, by entries along ``dim``."""
+    """A copy of the input with ``alpha * source`` added to entries along ``dim`` at the index."""
     x = widen(tensor_operand("index_add", input))
     line, values, places = _entries("index_add", x, dim, index, source)
     scaled = values if alpha == 1 else fitting("index_add", x, values * alpha)
@@ -313,14 +314,17 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The input with entries of ``source`` along ``dim`` in place of those that the index names."""
+    """A copy of the input with the entries along ``dim`` in the index replaced by ``source``."""
     x = tensor_operand("index_copy", input)
     line, values, places = _entries("index_copy", x, dim, index, source)
     return _shaped_as(x, _at("index_copy", _i.INDEX_PUT, line, values, places))
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The input with ``value``, a number or a 0-d tensor, at the index's entries along ``dim``."""
+    """A copy of the input with the entries along ``dim`` in the index filled with ``value``.
+
+    ``value`` is a number or a 0-d tensor.
+    """
     x = tensor_operand("index_fill", input)
     if isinstance(value, TensorBase) and value._h.ndim:
         raise ValueError(f"[index_fill] the value has shape {value.shape}, but must be one number")
@@ -343,7 +347,7 @@ def index_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    """As scatter_reduce, for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
+    """scatter_reduce for whole entries along ``dim``: "prod", "mean", "amax" or "amin"."""
     x = widen(tensor_operand("index_reduce", input))
     line, values, places = _entries("index_reduce", x, dim, index, source)
     return _shaped_as(x, _reduced("index_reduce", line, values, places, reduce, include_self))
@@ -360,7 +364,7 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    """``input`` with ``src`` in place of ``input[start:end:step]`` along a dimension."""
+    """A copy of ``input`` with ``input[start:end:step]`` along a dimension replaced by ``src``."""
     op = "slice_scatter"
     x = tensor_operand(op, input)
     axis = one_dim(op, dim, x._h.ndim)
@@ -376,7 +380,7 @@ def slice_scatter(
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """``input`` with ``src`` in place of entry ``index`` along a dimension."""
+    """A copy of ``input`` with entry ``index`` along a dimension replaced by ``src``."""
     op = "select_scatter"
     x = tensor_operand(op, input)
     axis = one_dim(op, dim, x._h.ndim)

@@ -1,7 +1,7 @@
-"""Gather and selection by index or condition, as functions.
+"""Functions for gather, and for selection by index or condition.
 
-Every index form becomes int64 arrays of one shape on the first dimensions. They are one gather,
-whose gradient adds up repeated positions in their order.
+Every form of index becomes int64 arrays of one shape for the first dimensions. One gather reads
+them. The gradient adds up repeated positions in order.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ __all__ = [
     "where",
 ]
 
-# Tensors of one shape, and None for positions along an axis of it.
+# Tensors of one shape. None stands for the positions along an axis of this shape.
 Index = Sequence["Tensor | None"]
-Places = tuple[Array | None, ...]  # their handles
+Places = tuple[Array | None, ...]  # the handles of an Index
 
 # ---- index arrays --------------------------------------------------------------------------------
 
 
 def index_operand(op: str, index: Any) -> Tensor:
-    """``index`` as an int64 tensor; TypeError for what holds no integers."""
+    """``index`` as an int64 tensor. Raises TypeError for other than integers."""
     if not isinstance(index, TensorBase):
         index = tensor_operand(op, index)
-        if not index.size:  # an empty list holds floats
+        if not index.size:  # an empty list becomes a float tensor
             index = to(index, int64)
     if index.dtype is int64:
         return index
@@ -66,7 +66,7 @@ def index_operand(op: str, index: Any) -> Tensor:
 
 
 def mask_operand(op: str, mask: Any) -> Tensor:
-    """``mask`` as a bool tensor; TypeError for other dtypes."""
+    """``mask`` as a bool tensor. Raises TypeError for other dtypes."""
     found = tensor_operand(op, mask)
     if found.dtype is not bool_:
         raise TypeError(f"[{op}] the mask must be bool, not {found.dtype.name}: compare it first")
@@ -74,7 +74,7 @@ def mask_operand(op: str, mask: Any) -> Tensor:
 
 
 def fitting(op: str, x: Tensor, value: Any) -> Tensor:
-    """``value`` as a tensor of x's dtype; TypeError for what x cannot hold."""
+    """``value`` as a tensor of x's dtype. Raises TypeError for values that x cannot hold."""
     found = as_operand(value)
     if found is None:
         raise operand_error(op, value)
@@ -91,7 +91,7 @@ def fitting(op: str, x: Tensor, value: Any) -> Tensor:
 
 
 def replacing(op: str, x: Tensor, src: Any, shape: tuple[int, ...]) -> Tensor:
-    """``src`` in x's dtype; ValueError if it has not the shape of what it replaces."""
+    """``src`` in x's dtype. Raises ValueError if its shape is not that of the replaced part."""
     found = fitting(op, x, src)
     if found.shape != shape:
         raise ValueError(f"[{op}] src has shape {found.shape}, but what it replaces {shape}")
@@ -99,13 +99,14 @@ def replacing(op: str, x: Tensor, src: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def along(index: Tensor, axis: int) -> Index:
-    """Index arrays that go by ``index`` on one axis of its shape, and by position on the others."""
+    """Index arrays with ``index`` for one axis, and None, the positions, for the other axes."""
     return (*(None,) * axis, index, *(None,) * (index._h.ndim - axis - 1))
 
 
 def handles(index: Index, *users: TensorBase) -> Places:
-    """The index arrays as the graph keeps them: copied if it does, as the caller may overwrite
-    theirs.
+    """The handles of index arrays, copied if a graph keeps them.
+
+    The caller may overwrite the originals.
     """
     for x in users:
         if x._edge is not None:
@@ -114,7 +115,7 @@ def handles(index: Index, *users: TensorBase) -> Places:
 
 
 def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase) -> Places:
-    """The same of a one-dimensional index on an axis, for all positions on those before it."""
+    """:func:`handles` of a one-dimensional index of an axis, at all positions of earlier axes."""
     if index._h.ndim > 1:
         raise ValueError(f"[{op}] the index has {index._h.ndim} dimensions, but must have one")
     (one,) = handles((index,), *users)
@@ -123,17 +124,17 @@ def row_handles(op: str, x: Tensor, axis: int, index: Tensor, *users: TensorBase
 
 
 def picked(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """The elements of x that ``indices``, of x's shape outside ``axis``, pick along it."""
+    """The elements of x at ``indices`` along ``axis``. Other axes of both have the same sizes."""
     return apply(_i.GATHER, (x,), (handles(along(indices, axis), x),))
 
 
 def gather_rows(x: Tensor, index: Index, op: str = "index") -> Tensor:
-    """x[i0, i1, ...] for int64 tensors of one shape on the first dimensions."""
+    """x[i0, i1, ...] for int64 tensors of one shape, for the first dimensions."""
     return gathered(x, handles(index, x), op)
 
 
 def gathered(x: Tensor, places: Places, op: str) -> Tensor:
-    """Gather by index handles; an index out of range is an error of the named operation."""
+    """Gather by index handles. Errors of indices out of range name the operation ``op``."""
     try:
         return apply(_i.GATHER, (x,), (places,))
     except IndexError as error:
@@ -144,7 +145,7 @@ def gathered(x: Tensor, places: Places, op: str) -> Tensor:
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Elements along a dimension: ``y[i, j] = input[index[i, j], j]`` for dim 0, in any dimensions.
+    """Elements along a dimension: ``y[i, j] = input[index[i, j], j]``, here for dim 0.
 
     The result has the index's shape, which may be smaller than the input's outside ``dim``.
     Negative indices count from the end. Gradients are dense: ``sparse_grad`` changes nothing.
@@ -162,10 +163,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
-    """The dimension, from the front, along which an index of as many dimensions as x has picks."""
+    """Check an index with as many dimensions as x, and return ``dim`` counted from the front."""
     axis = one_dim(op, dim, max(x._h.ndim, 1))
     if not index._h.size or (not x._h.ndim and index._h.ndim <= 1):
-        return axis  # of no positions, any shape will do; a number is a vector of one
+        return axis  # an empty index may have any shape; a 0-d x counts as a vector
     if index._h.ndim != x._h.ndim:
         raise ValueError(f"[{op}] {index._h.ndim} dimensions of indices for {x._h.ndim} of x")
     shape, index_shape = x.shape, index.shape
@@ -180,15 +181,16 @@ def checked_index(op: str, x: Tensor, dim: int, index: Tensor) -> int:
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements of the input, flattened, at the indices, in the index's shape."""
+    """The elements of the flattened input at the indices, in the index's shape."""
     x, index = tensor_operand("take", input), index_operand("take", index)
     return gather_rows(ravel(x), [index], "take")
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, **numpy: Any) -> Tensor:
-    """input[..., indices[..., k, ...], ...] along a dimension; other sizes agree or are broadcast.
+    """The elements input[..., indices[..., k, ...], ...] along a dimension.
 
-    Without a dimension both are flattened. It takes what argsort and argmax give.
+    Other sizes agree or are broadcast. Without a dimension both are flattened. The indices may come
+    from argsort or argmax.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[3.0, 1.0], [2.0, 5.0]])
@@ -218,9 +220,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, **num
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Positions in a flattened tensor of a shape, as an index for each of its dimensions.
+    """Convert flat positions in a tensor of a given shape to an index for each dimension.
 
-    Raises ValueError for positions that the shape does not have.
+    Raises ValueError for positions out of range.
 
     >>> import minigrad as mg
     >>> mg.unravel_index(mg.tensor([4, 5]), (2, 3))
@@ -242,7 +244,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The entries along a dimension that a one-dimensional index names, in its order."""
+    """The entries along a dimension at the positions of a one-dimensional index, in its order."""
     x, index = tensor_operand("index_select", input), index_operand("index_select", index)
     axis = one_dim("index_select", dim, max(x._h.ndim, 1))
     if not x._h.ndim:
@@ -263,12 +265,12 @@ def _true_handles(mask: Tensor) -> tuple[Array, ...]:
 
 
 def true_places(mask: Tensor) -> tuple[Tensor, ...]:
-    """Where a mask is true, as one tensor of positions for each of its dimensions."""
+    """The positions where a mask is true, as one tensor for each dimension."""
     return tuple([wrap(line) for line in _true_handles(mask)])
 
 
 def masked_rows(x: Tensor, mask: Tensor) -> Tensor:
-    """x[mask], for a mask of at least one dimension, the sizes of which x begins with."""
+    """x[mask] for a mask with at least one dimension, whose shape is the start of x's shape."""
     if mask._h.ndim == 1 or not x._h.contiguous:
         return apply(_i.GATHER, (x,), (_true_handles(mask),))
     line = call(kernels.reshape, mask._h, (mask._h.size,))
@@ -284,8 +286,8 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0, in row-major order, as int64.
 
-    As an (n, ndim) tensor, or with ``as_tuple`` as one tensor of size n for each dimension, which
-    is what ``input[...]`` takes. A number is then one element.
+    The result is an (n, ndim) tensor. With ``as_tuple`` it is a tensor of size n for each
+    dimension, which ``input[...]`` takes. A 0-d input then counts as one element.
 
     >>> import minigrad as mg
     >>> mg.nonzero(mg.tensor([[0.0, 2.0], [3.0, 0.0]]))
@@ -302,7 +304,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """As ``nonzero(input)``: the positions of the elements that are not 0, as rows."""
+    """The positions of the elements that are not 0, as rows: ``nonzero(input)``."""
     return nonzero(tensor_operand("argwhere", input))
 
 
@@ -311,10 +313,10 @@ def where(condition: Any) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Any, input: Any, other: Any) -> Tensor: ...
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; the three are broadcast together.
+    """``input`` where the condition is true, else ``other``. The three are broadcast together.
 
-    The gradient of what was not chosen is exactly 0, also where it is infinite or NaN. With the
-    condition alone: ``nonzero(condition, as_tuple=True)``.
+    Elements that were not chosen get a gradient of exactly 0, also if they are infinite or NaN. A
+    call with the condition alone gives ``nonzero(condition, as_tuple=True)``.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([-1.0, 2.0])
@@ -325,7 +327,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(condition, as_tuple=True)
     c = tensor_operand("where", condition)
     if c.dtype is not bool_:
-        if c.dtype is not uint8:  # an old mask of PyTorch's
+        if c.dtype is not uint8:  # a mask in PyTorch's older form
             raise TypeError(
                 f"[where] the condition must be bool, not {c.dtype.name}: compare it first"
             )
@@ -341,8 +343,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 def _of_one_dtype(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Two operands, one of a storage dtype, in the one that holds both; a number only raises the
-    kind.
+    """Two operands, one of a storage dtype, cast to their common dtype.
+
+    A Python number only raises the kind.
     """
     kind = promoted_dtype(x.dtype, y.dtype)
     for number, strong in ((x, y), (y, x)):
@@ -354,10 +357,10 @@ def _of_one_dtype(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The input with ``value``, a number or a 0-d tensor, where the mask is true.
+    """A copy of the input with ``value``, a number or a 0-d tensor, where the mask is true.
 
-    The result has the input's dtype. The value may require grad. Raises TypeError
-    for one that the dtype cannot hold.
+    The result has the input's dtype. The value may require grad. Raises TypeError for a value that
+    the dtype cannot hold.
     """
     x, mask = tensor_operand("masked_fill", input), mask_operand("masked_fill", mask)
     if isinstance(value, TensorBase) and value._h.ndim:
@@ -368,7 +371,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of the input where the mask is true, in row-major order, as one dimension.
 
-    The two are broadcast together.
+    Input and mask are broadcast together.
     """
     x, mask = tensor_operand("masked_select", input), mask_operand("masked_select", mask)
     shape: tuple[int, ...] = x.shape

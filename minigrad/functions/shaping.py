@@ -1,4 +1,4 @@
-"""Changes of shape, layout and dtype as functions; views wherever they can be."""
+"""Functions that change shape, layout or dtype. They return views where possible."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ _slice_view: _View = operation(_s.SLICE_VIEW)
 
 
 def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
-    """The same elements in another shape, one size of which may be -1; a view where possible.
+    """The same elements in another shape. One size may be -1. The result is a view if possible.
 
-    With NumPy's ``order="F"`` the first index runs fastest, in input and in the result. Raises
-    ValueError where the numbers of elements differ.
+    With NumPy's ``order="F"`` the first index runs fastest, in the input and in the result. Raises
+    ValueError if the numbers of elements differ.
 
     >>> import minigrad as mg
     >>> mg.reshape(mg.tensor([[1, 2], [3, 4]]), -1, order="F")
@@ -104,10 +104,10 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 
 def in_order(op: str, x: Tensor, size: tuple[int, ...], order: Any, orders: str = "CFA") -> Tensor:
-    """x in another shape, its elements read and placed in one of NumPy's orders.
+    """x in another shape, with the elements read and placed in one of NumPy's orders.
 
-    C's has the last index running fastest, F's (Fortran's) the first; A and K take that in which
-    they lie in memory, if it is one of both.
+    In order C the last index runs fastest, in order F (Fortran) the first. A and K take the order
+    in memory, if it is one of the two.
     """
     if not isinstance(order, str) or order not in tuple(orders):
         raise ValueError(f"[{op}] order is {order!r}, but must be one of {', '.join(orders)}")
@@ -129,10 +129,11 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def view(x: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
-    """As reshape, but ValueError where it would need a copy.
+    """:func:`reshape` without a copy. Raises ValueError if a copy is needed.
 
-    Or, for a dtype of the same size in place of a shape, the same bits read as that dtype, without
-    a history. RuntimeError for a tensor that requires grad, ValueError for dtypes of other sizes.
+    A dtype of the same size may stand in place of the shape. The same bits are then read as this
+    dtype, without a history. Raises RuntimeError for a tensor that requires grad, ValueError for a
+    dtype of another size.
 
     >>> import minigrad as mg
     >>> mg.tensor([1.0]).view(mg.int32)
@@ -167,7 +168,7 @@ def view_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def ravel(input: Tensor, order: str = "C") -> Tensor:
-    """All elements as one dimension, in NumPy's order C, F, A or K; a view where possible."""
+    """All elements in one dimension, in NumPy's order C, F, A or K. A view if possible."""
     x = tensor_operand("ravel", input)
     return in_order("ravel", x, (x.size,), order, "CFAK")
 
@@ -175,9 +176,10 @@ def ravel(input: Tensor, order: str = "C") -> Tensor:
 def flatten(
     input: Tensor, start_dim: int | str = 0, end_dim: int = -1, *, order: str = "C"
 ) -> Tensor:
-    """The dimensions from start_dim to end_dim as one; a view where possible.
+    """The dimensions from start_dim to end_dim merged into one. A view if possible.
 
-    All of them may be read in another of NumPy's orders: ``flatten("F")`` or with ``order``.
+    If all dimensions are merged, elements may be read in another of NumPy's orders:
+    ``flatten("F")`` or with ``order``.
     """
     x = tensor_operand("flatten", input)
     if isinstance(start_dim, str):
@@ -198,7 +200,7 @@ def flatten(
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension as several of the sizes given, one of which may be -1; a view.
+    """A view with one dimension split into several of the given sizes. One size may be -1.
 
     >>> import minigrad as mg
     >>> mg.unflatten(mg.zeros(2, 12), 1, (3, -1)).shape
@@ -210,7 +212,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     size = shape[axis]
     if new.count(-1) > 1:
         raise ValueError(f"[unflatten] only one of {sizes} can be -1")
-    if -1 in new:  # also in a tensor of no elements, where reshape cannot tell
+    if -1 in new:  # in an empty tensor reshape cannot infer it
         known = math.prod([n for n in new if n != -1])
         if not known:
             raise ValueError(f"[unflatten] any size could stand for -1 in {sizes}")
@@ -221,19 +223,19 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def squeeze(input: Tensor, dim: Any = None, **numpy: Any) -> Tensor:
-    """Without the dimensions of size 1: all, or those named that have size 1; a view."""
+    """A view without the dimensions of size 1: all of them, or only the given ones."""
     x = tensor_operand("squeeze", input)
     if numpy:
         dim = named_dim("squeeze", dim, numpy)
     shape = x.shape
     if dim is None:
         return _view(x, (tuple([n for n in shape if n != 1]),))
-    axes = some_dims("squeeze", dim, len(shape) or 1)  # as in PyTorch, a number has one
+    axes = some_dims("squeeze", dim, len(shape) or 1)  # as in PyTorch, a 0-d tensor has dim 0
     return _view(x, (tuple([n for d, n in enumerate(shape) if d not in axes or n != 1]),))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new dimension of size 1 at ``dim``; a view."""
+    """A view with a new dimension of size 1 at ``dim``."""
     x = tensor_operand("unsqueeze", input)
     shape = list(x.shape)
     shape.insert(one_dim("unsqueeze", dim, len(shape) + 1), 1)
@@ -244,7 +246,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """The dimensions in another order; a view."""
+    """A view with the dimensions in another order."""
     x = tensor_operand("permute", input)
     order = size_of("permute", listed("permute", dims, named, "dims") if named else dims)
     if len(order) != x._h.ndim:
@@ -254,13 +256,15 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int | None = None, dim1: int | None = None) -> Tensor:
-    """Two dimensions swapped; all of them reversed where none is named, as NumPy does; a view."""
+    """A view with two dimensions swapped, or all reversed if none is given, as in NumPy."""
     x = tensor_operand("transpose", input)
     ndim = x._h.ndim
     order = list(range(ndim))
     if dim0 is None or dim1 is None:
         order.reverse()
-    elif ndim or (dim0 not in (0, -1) or dim1 not in (0, -1)):  # as in PyTorch, a number has one
+    elif ndim or (
+        dim0 not in (0, -1) or dim1 not in (0, -1)
+    ):  # as in PyTorch, a 0-d tensor has dim 0
         a, b = one_dim("transpose", dim0, ndim), one_dim("transpose", dim1, ndim)
         order[a], order[b] = order[b], order[a]
     return _permute(x, (tuple(order),))
@@ -277,7 +281,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed, a vector or a number as it is; a view."""
+    """A view of a matrix, transposed. A vector or a 0-d tensor is unchanged."""
     x = tensor_operand("t", input)
     if x._h.ndim > 2:
         raise ValueError(f"[t] expected at most 2 dimensions, not {x._h.ndim}: use mT or transpose")
@@ -285,7 +289,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """The dimensions named by ``source`` moved to ``destination``, the others in order; a view.
+    """A view with the dimensions ``source`` moved to ``destination``, the others in order.
 
     >>> import minigrad as mg
     >>> mg.movedim(mg.zeros(2, 3, 4), 0, -1).shape
@@ -310,14 +314,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def _moved(x: Tensor, source: int, destination: int) -> Tensor:
-    """One dimension moved, both counted from the front."""
+    """A view with one dimension moved. Both positions are counted from the front."""
     order = [d for d in range(x._h.ndim) if d != source]
     order.insert(destination, source)
     return _permute(x, (tuple(order),))
 
 
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """As movedim."""
+    """:func:`movedim` under NumPy's name."""
     return movedim(input, source, destination)
 
 
@@ -325,7 +329,7 @@ def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def expand(x: Tensor, *size: Any, **named: Any) -> Tensor:
-    """Size-1 dimensions repeated, and new ones in front, without a copy; -1 keeps a size."""
+    """A view with size-1 dimensions repeated, and new dimensions in front. -1 keeps a size."""
     x = tensor_operand("expand", x)
     shape = size_of("expand", listed("expand", size, named, "size") if named else size)
     added = len(shape) - x._h.ndim
@@ -345,12 +349,12 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def broadcast_to(input: Tensor, shape: Any) -> Tensor:
-    """As expand."""
+    """:func:`expand` under NumPy's name."""
     return expand(input, shape)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to the shape they have together.
+    """The tensors expanded to their common shape.
 
     >>> import minigrad as mg
     >>> [t.shape for t in mg.broadcast_tensors(mg.zeros(3, 1), mg.zeros(4))]
@@ -362,7 +366,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 def sum_to_size(x: Tensor, *size: Any) -> Tensor:
-    """The sum over the dimensions along which ``size`` would be broadcast to x's shape."""
+    """The sum over the dimensions along which a tensor of ``size`` broadcasts to x's shape."""
     x = tensor_operand("sum_to_size", x)
     return apply(_s.SUM_TO, (x,), (size_of("sum_to_size", size),))
 
@@ -371,7 +375,7 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """``length`` elements from ``start`` on along a dimension; a view."""
+    """A view of ``length`` elements from ``start`` on along a dimension."""
     x = tensor_operand("narrow", input)
     axis = one_dim("narrow", dim, x._h.ndim)
     shape = x.shape
@@ -385,15 +389,17 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """As :func:`minigrad.narrow`, but with memory of its own."""
+    """A copy of :func:`minigrad.narrow`'s result."""
     return clone(narrow(input, dim, start, length))
 
 
 def _split(
     run: Any, x: Tensor, axis: int, bounds: tuple[int, ...], drop: bool, /
 ) -> tuple[Tensor, ...]:
-    """The pieces from each bound to the next along an axis, by the :func:`operation` of a slice;
-    where ``drop`` is true single entries, without the axis, by that of a slice_view.
+    """The pieces from each bound to the next along an axis.
+
+    ``run`` is the :func:`operation` of a slice. If ``drop`` is true, pieces are single entries
+    without the axis, and ``run`` is that of a slice_view.
     """
     shape = x._h.shape
     before, after = shape[:axis], shape[axis + 1 :]
@@ -411,12 +417,12 @@ if accelerator:
 
 
 def pieces(x: Tensor, axis: int, bounds: tuple[int, ...]) -> tuple[Tensor, ...]:
-    """The pieces from each bound, in range, to the next along an axis; views."""
+    """Views of the pieces from each bound to the next along an axis. Bounds are in range."""
     return _split(_slice, x, axis, bounds, False)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Entry ``index`` along a dimension, without that dimension; a view."""
+    """A view of entry ``index`` along a dimension, without this dimension."""
     x = tensor_operand("select", input)
     axis, at = one_dim("select", dim, x._h.ndim), integer("select", "index", index)
     size = x.shape[axis]
@@ -426,7 +432,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
-    """All entries along a dimension, without that dimension; views."""
+    """Views of all entries along a dimension, without this dimension."""
     x = tensor_operand("unbind", input)
     axis = one_dim("unbind", named_dim("unbind", dim, numpy), x._h.ndim)
     count = piece_count("unbind", x.shape[axis])
@@ -434,11 +440,11 @@ def unbind(input: Tensor, dim: int = 0, **numpy: Any) -> tuple[Tensor, ...]:
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of ``size`` elements along a dimension, ``step`` apart; a view.
+    """A view of windows of ``size`` elements along a dimension, ``step`` apart.
 
-    Window i takes the elements ``i * step`` to ``i * step + size - 1``. The windows take the
-    dimension's place, and their elements a new last dimension. An element of several windows gets
-    the sum of their gradients, in a fixed order.
+    Window i has the elements ``i * step`` to ``i * step + size - 1``. The dimension becomes that of
+    the windows. A new last dimension has their elements. An element in several windows gets the sum
+    of their gradients, in a fixed order.
 
     >>> import minigrad as mg
     >>> mg.unfold(mg.arange(5), 0, 3, 2)
@@ -453,7 +459,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
             f"[unfold] windows of {size} elements, {step} apart, in {n}: the size is at most that, "
             "the step at least 1"
         )
-    if not x._h.ndim:  # as in PyTorch, a number is one window
+    if not x._h.ndim:  # as in PyTorch, a 0-d tensor is one window
         return narrow(reshape(x, (1,)), 0, 0, size)
     axis, count = one_dim("unfold", dimension, x._h.ndim), (n - size) // step + 1
     last = x._h.ndim - 1
@@ -473,12 +479,12 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def cat(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
-    """Tensors laid side by side along a dimension; all other sizes must agree."""
+    """Concatenate tensors along a dimension. All other sizes must agree."""
     if numpy:
         dim = named_dim("cat", dim, numpy)
     parts = promoted("cat", tensors)
     shapes = [p.shape for p in parts]
-    if (0,) in shapes:  # as PyTorch, of whatever the others are
+    if (0,) in shapes:  # as in PyTorch, tensors of shape (0,) are ignored
         parts = [p for p in parts if p.shape != (0,)] or parts
         shapes = [p.shape for p in parts]
     first = shapes[0]
@@ -506,7 +512,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
 
 
 def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
-    """Tensors of one shape side by side along a new dimension."""
+    """Stack tensors of one shape along a new dimension."""
     if numpy:
         dim = named_dim("stack", dim, numpy)
     parts = promoted("stack", tensors)
@@ -526,22 +532,22 @@ def stack(tensors: Sequence[Any], dim: int = 0, **numpy: Any) -> Tensor:
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A contiguous copy with a gradient; ``memory_format`` is taken, and changes nothing."""
+    """A contiguous copy that passes gradients on. ``memory_format`` changes nothing."""
     x = tensor_operand("clone", input)
     return apply(_s.COPY, (x,))
 
 
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x itself where its elements lie in order without gaps, else a copy that does.
+    """x itself if it is contiguous, else a contiguous copy.
 
-    ``memory_format`` is taken, and changes nothing: channels do not come last.
+    ``memory_format`` is accepted and changes nothing: there is no channels-last layout.
     """
     x = tensor_operand("contiguous", x)
     return x if x._h.contiguous else clone(x)
 
 
 def to(x: Tensor, dtype: Any) -> Tensor:
-    """The same values in another dtype, x itself where it has it; gradients are cast back."""
+    """x cast to another dtype, or x itself if it has this dtype. Gradients are cast back."""
     x = tensor_operand("to", x)
     if dtype is None:
         raise TypeError("[to] a dtype is needed: x.to(mg.float32)")
@@ -554,19 +560,22 @@ def to(x: Tensor, dtype: Any) -> Tensor:
 
 
 def widen(x: Tensor) -> Tensor:
-    """x in the dtype that it is computed in: itself, unless it has a storage dtype."""
+    """x in its compute dtype: x itself unless it has a storage dtype."""
     return to(x, x.dtype.wide) if x._h.dtype < 0 else x
 
 
 def stored_as(y: Tensor, dtype: Any) -> Tensor:
-    """A result in the dtype that was asked for, where that is none to compute in."""
+    """A result cast to ``dtype``, if this is a storage dtype."""
     if dtype is None or not as_dtype(dtype).is_storage:
         return y
     return to(y, dtype)
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped, as ``input.mT``: a view. ValueError for fewer."""
+    """A view with the last two dimensions swapped, as ``input.mT``.
+
+    Raises ValueError for fewer dimensions.
+    """
     x = tensor_operand("adjoint", input)
     if x._h.ndim < 2:
         raise ValueError(f"[adjoint] the tensor has {x._h.ndim} dimensions, but needs 2 or more")
@@ -579,7 +588,7 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def conj(input: Tensor) -> Tensor:
-    """The input itself: there are no complex numbers, and a real number is its own conjugate."""
+    """The input itself: minigrad has no complex dtypes, and reals are their own conjugates."""
     return tensor_operand("conj", input)
 
 
@@ -589,5 +598,5 @@ def real(input: Tensor) -> Tensor:
 
 
 def imag(input: Tensor) -> Tensor:
-    """Zeros, the imaginary parts of real numbers, as in NumPy; PyTorch refuses them."""
+    """Zeros, the imaginary parts of real numbers, as in NumPy. PyTorch raises an error."""
     return zeros_like(tensor_operand("imag", input))

@@ -1,4 +1,4 @@
-"""Inverses, determinants and linear systems, as functions of stacks of matrices."""
+"""Functions for inverses, determinants and linear systems of stacks of matrices."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ __all__ = [
 
 
 def matrices(op: str, x: Any, square: bool = False) -> Tensor:
-    """A matrix or a stack of them, in float32 if it was integers; ValueError for other shapes."""
+    """A matrix or a stack of matrices.
+
+    Integers become float32. Raises ValueError for other shapes.
+    """
     x = tensor_operand(op, x)
     if x._h.ndim < 2:
         raise ValueError(f"[{op}] takes a matrix or a stack of matrices, not shape {x.shape}")
@@ -62,10 +65,12 @@ def matrices(op: str, x: Any, square: bool = False) -> Tensor:
 def inv(A: Any) -> Tensor:
     """The inverse: A @ inv(A) is the identity.
 
-    Stacks of square matrices of any batch shape; integers give float32. A matrix that holds a NaN
-    or an infinity gives NaN. Raises ValueError for shapes that are not square, and LinAlgError,
-    which is a ValueError, for a singular matrix. A nearly singular matrix gives large numbers of
-    which few digits are right. To solve a system, ``solve`` is faster and more accurate.
+    The input is a stack of square matrices with any batch shape. Integers give float32. A matrix
+    with NaN or infinity gives NaN. A nearly singular matrix gives large numbers with few right
+    digits. To solve a system, ``solve`` is faster and more accurate.
+
+    Raises ValueError for shapes that are not square, and LinAlgError, a ValueError, for a singular
+    matrix.
 
     >>> import minigrad as mg
     >>> mg.linalg.inv(mg.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -75,7 +80,7 @@ def inv(A: Any) -> Tensor:
 
 
 def inverse(input: Any) -> Tensor:
-    """As linalg.inv."""
+    """:func:`minigrad.linalg.inv` under another name."""
     return inv(input)
 
 
@@ -89,10 +94,11 @@ def pinv(
     """The Moore-Penrose pseudoinverse, V diag(1 / s) U^T from the singular values s of A.
 
     Shape (..., m, n) gives (..., n, m). Singular values up to max(atol, rtol * largest) count as 0.
-    By default ``atol`` is 0 and ``rtol`` is max(m, n) * eps of the dtype; ``rtol`` is 0 where only
-    atol is given; each is a number or a tensor with one for each matrix. ``hermitian`` says that A
-    is symmetric, and so is then the gradient. The gradient is right where the rank does not change
-    nearby. NaN for a matrix with a NaN or an infinity.
+    By default ``atol`` is 0 and ``rtol`` is max(m, n) * eps of the dtype. If only ``atol`` is
+    given, ``rtol`` is 0. Each is a number, or a tensor with a number per matrix.
+
+    ``hermitian`` says that A is symmetric. The gradient is then symmetric too. The gradient is
+    right if the rank does not change nearby. A matrix with NaN or infinity gives NaN.
     """
     x = matrices("pinv", A)
     if hermitian:
@@ -101,12 +107,15 @@ def pinv(
 
 
 def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
-    """As linalg.pinv with ``rtol=rcond``."""
+    """:func:`minigrad.linalg.pinv` with ``rtol=rcond``."""
     return pinv(input, rtol=rcond)
 
 
 def tolerances(op: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """(rtol, atol) of pinv and matrix_rank, with their defaults, to be held against (..., k)."""
+    """(rtol, atol) of pinv and matrix_rank with defaults.
+
+    They broadcast to singular values (..., k).
+    """
     absolute = 0.0 if atol is None else _tolerance(op, "atol", atol, x)
     if rtol is not None:
         return _tolerance(op, "rtol", rtol, x), absolute
@@ -117,7 +126,7 @@ def tolerances(op: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
 
 
 def _tolerance(op: str, name: str, value: Any, x: Tensor) -> Any:
-    """A number, or one for each matrix of a stack."""
+    """A tolerance: one number, or a tensor with a number per matrix of a stack."""
     if not isinstance(value, TensorBase):
         return real(op, name, value)
     batch = x.shape[:-2]
@@ -130,7 +139,7 @@ def _tolerance(op: str, name: str, value: Any, x: Tensor) -> Any:
 
 
 def symmetric(op: str, x: Tensor) -> Tensor:
-    """(A + A^T) / 2, which is A itself for what is said to be symmetric."""
+    """(A + A^T) / 2, which equals a symmetric A and makes the gradient symmetric."""
     if x.shape[-1] != x.shape[-2]:
         raise ValueError(f"[{op}] symmetric matrices are square, not {x.shape}")
     return mul(add(x, x.mT), 0.5)
@@ -140,11 +149,11 @@ def symmetric(op: str, x: Tensor) -> Tensor:
 
 
 def det(input: Any) -> Tensor:
-    """The determinant of every matrix; 1 for size 0, and NaN for a matrix that holds a NaN.
+    """The determinant of every matrix: 1 for size 0, NaN for a matrix with NaN.
 
-    The gradient is the matrix of cofactors, found without dividing by the determinant. It and the
-    second derivative are right for singular matrices too. Raises ValueError for shapes that are not
-    square.
+    The gradient is the matrix of cofactors, computed without division by the determinant. The first
+    and second derivatives are right for singular matrices too. Raises ValueError for shapes that
+    are not square.
 
     >>> import minigrad as mg
     >>> mg.det(mg.tensor([[1.0, 2.0], [3.0, 5.0]])).item()
@@ -161,11 +170,10 @@ class Slogdet(NamedTuple):
 
 
 def slogdet(input: Any) -> Slogdet:
-    """sign and log|det(input)|, where the determinant itself might overflow: sign * exp(logabsdet).
+    """The sign and log|det(input)|, for determinants that overflow: sign * exp(logabsdet).
 
-    A singular matrix has sign 0 and -inf; what its gradient divides by 0 is infinite, or NaN where
-    the cofactor is 0 too, but 0 against a zero upstream gradient. Raises ValueError for shapes that
-    are not square.
+    A singular matrix has sign 0 and logarithm -inf. Its gradient is infinite, NaN where a cofactor
+    is 0, and 0 for a zero upstream gradient. Raises ValueError for shapes that are not square.
     """
     both = apply(_l.SLOGDET, (matrices("slogdet", input, square=True),))
     return Slogdet(both[..., 0].detach(), both[..., 1])
@@ -183,10 +191,10 @@ def logdet(input: Any) -> Tensor:
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
     """X with A @ X = B, or with X @ A = B for ``left=False``.
 
-    A has shape (..., n, n). B is a vector or a stack of vectors where it has one dimension, or
-    A's shape but for the last one; otherwise it is a stack of matrices (..., n, k), or (..., k, n)
-    from the right. Batch dimensions are broadcast; integers become float32.
-    Raises ValueError for other shapes, and LinAlgError, which is a ValueError, for a singular A.
+    A has shape (..., n, n). B is a vector, or a stack of vectors if its shape is A's without the
+    last dimension. Otherwise B is a stack of matrices (..., n, k), or (..., k, n) for
+    ``left=False``. Batch dimensions are broadcast. Integers become float32. Raises ValueError for
+    other shapes, and LinAlgError, a ValueError, for a singular A.
 
     >>> import minigrad as mg
     >>> mg.linalg.solve(mg.tensor([[2.0, 0.0], [0.0, 4.0]]), mg.tensor([2.0, 2.0])).tolist()
@@ -216,10 +224,10 @@ def solve_triangular(
 ) -> Tensor:
     """X with A @ X = B, or X @ A = B for ``left=False``, for a triangular A.
 
-    Only the triangle that ``upper`` names is read; with ``unitriangular`` its diagonal counts as
-    ones. Shapes (..., n, n) and (..., n, k), or (..., k, n) from the right; batch dimensions are
-    broadcast. Raises ValueError for other shapes, and LinAlgError, which is a ValueError, for a 0
-    on the diagonal.
+    ``upper`` says which triangle is read. With ``unitriangular`` its diagonal counts as ones. The
+    shapes are (..., n, n) and (..., n, k), or (..., k, n) for ``left=False``. Batch dimensions are
+    broadcast. Raises ValueError for other shapes, and LinAlgError, a ValueError, for a 0 on the
+    diagonal.
     """
     op = "solve_triangular"
     a, b = matrices(op, A, square=True), matrices(op, B)
@@ -229,7 +237,7 @@ def solve_triangular(
 
 
 def _from_the_right(op: str, row: Any, a: Tensor, b: Tensor, *args: Any) -> Tensor:
-    """X A = B is A^T X^T = B^T."""
+    """Solve X A = B as A^T X^T = B^T."""
     if b._h.ndim < 2 or b.shape[-1] != a.shape[-1]:
         raise ValueError(f"[{op}] X @ A = B: shapes {a.shape} of A and {b.shape} of B do not fit")
     return transpose(_solve_matrix(op, row, a.mT, b.mT, *args), -2, -1)
@@ -244,10 +252,10 @@ def _solve_matrix(op: str, row: Any, a: Tensor, b: Tensor, *args: Any) -> Tensor
 def cholesky(input: Any, upper: bool = False) -> Tensor:
     """Lower triangular L with L @ L^T = A, or upper triangular U with U^T @ U = A.
 
-    A is symmetric and positive definite; only the triangle of the result's kind is read, and the
-    gradient is symmetric. NaN for a matrix with a NaN or an infinity in that triangle. Raises
-    ValueError for shapes that are not square, and LinAlgError, which is a ValueError, for a matrix
-    that is not positive definite.
+    A is symmetric and positive definite. Only the lower triangle is read, or the upper one for
+    ``upper``. The gradient is symmetric. NaN or infinity in this triangle gives NaN. Raises
+    ValueError for shapes that are not square, and LinAlgError, a ValueError, for a matrix that is
+    not positive definite.
 
     >>> import minigrad as mg
     >>> mg.cholesky(mg.tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
@@ -260,9 +268,9 @@ def cholesky(input: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
-    """X with A @ X = B, from the Cholesky factor L of A = L @ L^T, or U of A = U^T @ U.
+    """X with A @ X = B, from a Cholesky factor: L with A = L @ L^T, or U with A = U^T @ U.
 
-    Shapes (..., n, k) and (..., n, n); batch dimensions are broadcast.
+    The shapes are (..., n, k) and (..., n, n). Batch dimensions are broadcast.
     """
     factor = matrices("cholesky_solve", L, square=True)
     first = solve_triangular(factor.mT if upper else factor, B, upper=False)
@@ -279,10 +287,10 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
 
 
 def matrix_power(input: Any, n: int) -> Tensor:
-    """input @ input @ ... @ input, n times; the identity for n = 0, and of the inverse below.
+    """input @ input @ ... @ input, n times. For n = 0 it is the identity.
 
-    By repeated squaring, in at most 2 log2(n) products. Integers stay integers for n >= 0. Raises
-    ValueError for shapes that are not square.
+    A negative n gives the power of the inverse. Repeated squaring takes at most 2 log2(n) products.
+    Integers stay integers for n >= 0. Raises ValueError for shapes that are not square.
     """
     x = tensor_operand("matrix_power", input)
     checked = matrices("matrix_power", x, square=True)
@@ -302,10 +310,10 @@ def matrix_power(input: Any, n: int) -> Tensor:
 
 
 def matrix_exp(input: Any) -> Tensor:
-    """exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ... of the input A.
+    """The matrix exponential exp(A) = I + A + A @ A / 2! + A @ A @ A / 3! + ...
 
-    By scaling and squaring with a Pade approximation (Higham, 2005). NaN for a matrix with a NaN or
-    an infinity. Raises ValueError for shapes that are not square.
+    The method is scaling and squaring with a Pade approximation (Higham, 2005). A matrix with NaN
+    or infinity gives NaN. Raises ValueError for shapes that are not square.
     """
     from minigrad.ops.factorisation import MATRIX_EXP
 
@@ -313,10 +321,10 @@ def matrix_exp(input: Any) -> Tensor:
 
 
 def tensorinv(A: Any, ind: int = 2) -> Tensor:
-    """The inverse for tensordot: A's first ``ind`` dimensions together are as many as the others.
+    """The inverse with respect to tensordot, of a tensor seen as a square matrix.
 
-    Shape (*first, *last) gives (*last, *first). Raises ValueError where the products of the sizes
-    differ.
+    A's first ``ind`` dimensions are the rows, the others the columns. Shape (*first, *last) gives
+    (*last, *first). Raises ValueError if the numbers of rows and columns differ.
     """
     x = as_float("tensorinv", A)
     ind = integer("tensorinv", "ind", ind, 1)
@@ -328,10 +336,10 @@ def tensorinv(A: Any, ind: int = 2) -> Tensor:
 
 
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B, whose shape is that of A beyond the first B.ndim.
+    """X with tensordot(A, X, X.ndim) = B. X has the shape of A's dimensions after the first B.ndim.
 
-    ``dims`` of A are moved to its end first. Raises ValueError where A does not have as many
-    elements as B, squared.
+    The dimensions ``dims`` of A are first moved to its end. Raises ValueError unless A has as many
+    elements as B has, squared.
     """
     a, b = tensor_operands("tensorsolve", A, B)
     if dims is not None:

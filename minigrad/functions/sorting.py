@@ -1,7 +1,7 @@
-"""Sorting and binary search, as functions.
+"""Functions for sorting and binary search.
 
-Sorting is stable: ties keep their order. NaN is the largest of all, and -0 equals 0. A value that
-was picked gives its gradient to the element it was.
+Sorting is stable: ties keep their order. NaN counts as the largest value, and -0 equals 0. The
+gradient of a result goes to the element with this value.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
 ) -> Tensor:
-    """The indices that sort input along a dimension, as int64; ties in their own order.
+    """The indices that sort the input along a dimension, as int64. Ties keep their order.
 
-    NaN comes last, and first where ``descending``. Sorting is always stable: ``stable`` is accepted
-    as in PyTorch. Long lines take a radix sort, in time proportional to the number of elements.
-    Short lines take a count of smaller elements. (Knuth, "The art of computer programming", volume
-    3, sections 5.2.5 and 5.2.)
+    NaN comes last, or first if ``descending``. Sorting is always stable, so ``stable`` changes
+    nothing. Long lines are sorted by radix sort, in linear time. In short lines, smaller elements
+    are counted. Both are from Knuth, "The art of computer programming", volume 3, sections 5.2.5
+    and 5.2.
     """
     x = tensor_operand("argsort", input)
     return along(
@@ -53,9 +53,9 @@ def argsort(
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True, **numpy: Any
 ) -> Found:
-    """The input sorted along a dimension: values, and indices as int64; ties in their own order.
+    """The input sorted along a dimension: values, and indices as int64. Ties keep their order.
 
-    NaN comes last, and first where ``descending``; always stable, as argsort.
+    NaN comes last, or first if ``descending``. Sorting is always stable.
 
     >>> import minigrad as mg
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
@@ -66,12 +66,12 @@ def sort(
 
 
 def _last(dim: Any, numpy: dict[str, Any]) -> Any:
-    """A dim whose default is the last, unless it is given as ``axis``."""
+    """``dim``, or ``axis`` in its place; the last dimension by default."""
     return None if "axis" in numpy and dim == -1 else dim
 
 
 def order_of(x: Tensor, axis: int, descending: bool = False) -> Tensor:
-    """The places of x's elements in sorted order along an axis."""
+    """The positions of x's elements in sorted order along an axis."""
     return apply(_s.ARGSORT, (x,), (axis, bool(descending)))
 
 
@@ -88,10 +88,10 @@ def topk(
     sorted: bool = True,  # noqa: A002 - PyTorch's name
     **numpy: Any,
 ) -> Found:
-    """The k largest elements along a dimension, or the smallest: values, and indices as int64.
+    """The k largest or smallest elements along a dimension: values, and indices as int64.
 
-    From the first of them on; of ties the one that stands first in input. NaN is the largest. They
-    come out sorted whatever ``sorted`` says. ValueError unless 0 <= k <= the size of the dimension.
+    The result is sorted whatever ``sorted`` says. Ties keep the order of the input. NaN counts as
+    the largest value. Raises ValueError unless 0 <= k <= the size of the dimension.
 
     >>> import minigrad as mg
     >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), 2)
@@ -113,7 +113,7 @@ def topk(
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
     """The k-th smallest element along a dimension, counted from 1: values, and indices as int64.
 
-    NaN is the largest. ValueError unless 1 <= k <= the size of the dimension.
+    NaN counts as the largest value. Raises ValueError unless 1 <= k <= the size of the dimension.
     """
     k = integer("kthvalue", "k", k)
     dim, keepdim = spelled("kthvalue", _last(dim, numpy), keepdim, numpy)
@@ -142,13 +142,15 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where values go in sorted lines s, so that these stay sorted: i with s[i-1] < v <= s[i].
+    """Binary search: the positions i in sorted lines s with s[i-1] < v <= s[i] for values v.
 
-    With ``right``, or ``side="right"``, after the elements equal to v: s[i-1] <= v < s[i]. The
-    result is int64, or int32 with ``out_int32``. The sequence is one line for all values, or has a
-    line for each of theirs: the same dimensions but the last. ``sorter`` holds the indices that
-    sort it. NaN is the largest; values and lines of different dtypes are compared in float64, or
-    int64 where neither has floats.
+    With ``right``, or ``side="right"``, the position is after elements equal to v: s[i-1] <= v <
+    s[i]. The result is int64, or int32 with ``out_int32``.
+
+    The sequence is one line for all values. Otherwise it has a line for each line of values, and
+    the same sizes except the last. ``sorter`` has the indices that sort an unsorted sequence. NaN
+    counts as the largest value. Different dtypes are compared in float64, or in int64 if neither is
+    a float.
 
     Raises ValueError for shapes that do not fit and for ``right`` with ``side="left"``.
 
@@ -166,9 +168,10 @@ def bucketize(
     out_int32: bool = False,
     right: bool = False,
 ) -> Tensor:
-    """In which bucket each value is, an integer: i with boundaries[i-1] < v <= boundaries[i].
+    """The bucket of each value: the integer i with boundaries[i-1] < v <= boundaries[i].
 
-    With ``right`` it is boundaries[i-1] <= v < boundaries[i]. The boundaries are one sorted line.
+    With ``right`` the bucket has boundaries[i-1] <= v < boundaries[i]. The boundaries are one
+    sorted vector.
     """
     boundaries = tensor_operands("bucketize", boundaries, input)[0]
     if boundaries._h.ndim != 1:

@@ -1,4 +1,4 @@
-"""Statistics of samples, as functions: covariances, histograms and modes."""
+"""Functions for statistics of samples: covariances, histograms and modes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Tensor:
-    """The covariances of the variables, which are rows, over the observations, which are columns.
+    """The covariance matrix of variables, which are rows. Observations are columns.
 
-    A vector is one variable, whose variance is a 0-d tensor. ``correction`` is taken off the number
-    of observations that sums are divided by. ``fweights`` says how often each observation counts,
-    in integers, ``aweights`` by how much. Integers give float32.
+    A vector is one variable, whose variance is a 0-d tensor. Sums are divided by the number of
+    observations less ``correction``. ``fweights`` are integers that say how often each observation
+    occurs. ``aweights`` are weights of observations. Integers give float32.
 
-    Raises ValueError for more than 2 dimensions and for weights that are negative, all 0, or not
-    one for each observation. Raises TypeError for ``fweights`` that are no integers.
+    Raises ValueError for more than 2 dimensions. Raises it also for weights that are negative, all
+    0, or of another number than the observations. Raises TypeError for ``fweights`` that are no
+    integers.
 
     >>> import minigrad as mg
     >>> mg.cov(mg.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
@@ -61,7 +62,7 @@ def cov(
 
 
 def _weights(name: str, given: Any, x: Any) -> Any:
-    """One weight for each observation, in x's dtype."""
+    """Check that there is one weight for each observation, and cast the weights to x's dtype."""
     w = tensor_operand("cov", given)
     if w.dtype.is_floating_point == (name == "fweights"):
         kind = "integers" if name == "fweights" else "floats"
@@ -74,7 +75,10 @@ def _weights(name: str, given: Any, x: Any) -> Any:
 
 
 def covariance(x: Any, less: int, repeats: Any, weights: Any) -> Any:
-    """The covariances of rows with these weights of columns; ``less`` is taken off their number."""
+    """The covariances of rows, with weights of columns.
+
+    ``less`` is subtracted from their number.
+    """
     count: Any = x.shape[1]
     squares: Any = 1.0
     w = repeats
@@ -94,9 +98,10 @@ def covariance(x: Any, less: int, repeats: Any, weights: Any) -> Any:
 
 
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of the variables, which are rows: covariances over both deviations.
+    """The correlation matrix of variables, which are rows.
 
-    They are clipped to [-1, 1]. A single variable has 1, and NaN where it is constant.
+    A correlation is a covariance divided by both standard deviations, clipped to [-1, 1]. A single
+    variable gives 1, or NaN if it is constant.
 
     >>> import minigrad as mg
     >>> mg.corrcoef(mg.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
@@ -110,7 +115,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def correlations(c: Any) -> Any:
-    """Covariances as correlations."""
+    """Convert covariances to correlations."""
     if not c._h.ndim:
         return div(c, c)
     deviations = sqrt(diagonal(c))
@@ -121,7 +126,7 @@ def correlations(c: Any) -> Any:
 
 
 class Histogram(NamedTuple):
-    """The weight, or the number of elements, in each bin, and where bins begin and end."""
+    """The number or weight of elements in each bin, and the edges of the bins."""
 
     hist: Tensor
     bin_edges: Tensor
@@ -135,14 +140,15 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Histogram:
-    """How many elements lie in each bin, in the input's dtype, and the edges of the bins.
+    """The number of elements in each bin, in the input's dtype, and the edges of the bins.
 
-    ``bins`` is a number of equal bins over ``range``, by default from the smallest element to the
-    largest, or a vector of rising edges. All bins but the last are without their right edge.
+    ``bins`` is a number of equal bins over ``range``, or a vector of rising edges. ``range`` is by
+    default from the smallest element to the largest. Only the last bin includes its right edge.
     Elements outside and NaN are not counted. ``weight`` has a weight for each element. With
     ``density`` the integral over the bins is 1. There is no gradient.
 
-    Raises TypeError for what holds no floats, ValueError for no bins or a range that is not finite.
+    Raises TypeError unless the dtype is a float, ValueError for no bins or a range that is not
+    finite.
 
     >>> import minigrad as mg
     >>> mg.histogram(mg.tensor([0.0, 1.0, 1.0, 3.0]), 3)
@@ -176,7 +182,7 @@ def _given_edges(bins: Any, x: Any) -> Any:
 
 
 def _edges(bins: Any, limits: Any, x: Any) -> Any:
-    """The edges of equal bins."""
+    """The edges of ``bins`` equal bins."""
     count = integer("histogram", "bins", bins, 1)
     if limits is not None:
         low, high = [real("histogram", "a limit", v) for v in limits]
@@ -192,10 +198,10 @@ def _edges(bins: Any, limits: Any, x: Any) -> Any:
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, **numpy: Any) -> Found:
-    """The most frequent value along a dimension: values, and the last index of each as int64.
+    """The most frequent values along a dimension, and the last index of each as int64.
 
-    The smallest counts if there are several. NaN differs from NaN. The gradient goes to the element
-    at the index.
+    If several are equally frequent, the smallest is taken. NaN differs from NaN. The gradient goes
+    to the element at the index.
 
     >>> import minigrad as mg
     >>> mg.mode(mg.tensor([3.0, 1.0, 3.0, 2.0]))
@@ -212,7 +218,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, **numpy: Any) -> F
 
 
 def _most_frequent(x: Tensor, axis: int) -> Tensor:
-    """The place of the last of the equal elements that are most, with a dimension of size 1."""
+    """The position of the last of the most frequent elements, with a dimension of size 1."""
     order = order_of(x, axis)
     line = x.gather(axis, order)
     n = line.shape[axis]

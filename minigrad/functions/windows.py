@@ -35,9 +35,9 @@ _i0e = unary(I0E)
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """(1 - cos(2 pi n / N)) / 2 for n = 0, 1, ..., ``window_length`` - 1.
 
-    N is the length of a window that is periodic, and one less of a symmetric one, which ends as it
-    begins. A window of one element is 1. Options are ``dtype``, a dtype of floats,
-    ``requires_grad`` and ``device``. Values are computed in float64.
+    N is the length of a periodic window, and one less for a symmetric window. A window of one
+    element is 1. The options are ``dtype``, which is a float, ``requires_grad`` and ``device``.
+    Values are computed in float64.
 
     Raises ValueError for a negative length, TypeError for a dtype of integers.
 
@@ -55,18 +55,21 @@ def hamming_window(
     beta: float = 0.46,
     **options: Any,
 ) -> Tensor:
-    """alpha - beta * cos(2 pi n / N); arguments as for :func:`minigrad.hann_window`."""
+    """alpha - beta * cos(2 pi n / N). Arguments are as for :func:`minigrad.hann_window`."""
     weights = real("hamming_window", "alpha", alpha), real("hamming_window", "beta", beta)
     return _cosines("hamming_window", window_length, periodic, weights, options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N); as :func:`minigrad.hann_window`."""
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).
+
+    Arguments are as for :func:`minigrad.hann_window`.
+    """
     return _cosines("blackman_window", window_length, periodic, (0.42, 0.5, 0.08), options)
 
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """The triangle 1 - abs(2 n / N - 1); arguments as for :func:`minigrad.hann_window`."""
+    """The triangle 1 - abs(2 n / N - 1). Arguments are as for :func:`minigrad.hann_window`."""
     return _window(
         "bartlett_window", window_length, periodic, options, lambda u: sub(1.0, size(sub(u, 1.0)))
     )
@@ -75,9 +78,9 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
 ) -> Tensor:
-    """I0(beta * sqrt(1 - (2 n / N - 1)^2)) / I0(beta), with the Bessel function I0.
+    """I0(beta * sqrt(1 - (2 n / N - 1)^2)) / I0(beta), where I0 is the Bessel function.
 
-    Arguments as for :func:`minigrad.hann_window`. A large beta does not overflow.
+    Arguments are as for :func:`minigrad.hann_window`. A large beta does not overflow.
     """
     width = abs(real("kaiser_window", "beta", beta))
 
@@ -92,7 +95,7 @@ def kaiser_window(
 def _cosines(
     op: str, length: Any, periodic: Any, weights: tuple[float, ...], options: dict[str, Any]
 ) -> Tensor:
-    """Harmonics with these weights, whose signs alternate."""
+    """A window of cosines of the harmonics, with these weights and alternating signs."""
 
     def values(u: Tensor) -> Tensor:
         made = tensor(weights[0], float64)
@@ -104,7 +107,7 @@ def _cosines(
 
 
 def _window(op: str, length: Any, periodic: Any, options: dict[str, Any], values: Any) -> Tensor:
-    """A function of 2 n / N, in the dtype of the options."""
+    """A window of values of a function of 2 n / N, in the dtype of the options."""
     kind, requires_grad = _options(op, **options)
     count = integer(op, "window_length", length, 0)
     if count < 2:
@@ -124,7 +127,7 @@ def _options(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> tuple[DType, bool]:
-    """The dtype, and whether a gradient is wanted."""
+    """The dtype and requires_grad of the options."""
     on_cpu(device)
     kind = default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating_point:
@@ -144,9 +147,9 @@ def logspace(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``steps`` values from base**start to base**end, whose exponents are evenly spaced.
+    """``steps`` values from base**start to base**end with evenly spaced exponents.
 
-    They are computed in float64. Raises ValueError for a negative number of steps.
+    Values are computed in float64. Raises ValueError for a negative number of steps.
 
     >>> import minigrad as mg
     >>> mg.logspace(0, 2, 3)
@@ -168,7 +171,7 @@ def scalar_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A number as a 0-d tensor, of the default float dtype unless another is given.
+    """A 0-d tensor of a number, in the default float dtype unless another is given.
 
     >>> import minigrad as mg
     >>> mg.scalar_tensor(3)

@@ -1,6 +1,6 @@
-"""DLPack: tensors and other libraries' arrays on the same memory, through NumPy's capsules.
+"""DLPack exchange: tensors and other libraries' arrays on the same memory, by NumPy's capsules.
 
-The protocol is that of the Python array API standard; the structures are those of DLPack 1.0.
+The protocol is that of the Python array API standard. The structures are those of DLPack 1.0.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CPU_DEVICE", "capsule", "from_dlpack"]
 
-CPU_DEVICE = 1, 0  # kDLCPU, and the number among several
+CPU_DEVICE = 1, 0  # kDLCPU, and the device's index
 
 
 def capsule(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """A capsule that another library makes an array of, on the memory of x unless ``copy``."""
+    """A capsule from which another library makes an array, on the memory of x unless ``copy``."""
     if stream is not None:
         raise ValueError(f"[__dlpack__] stream is {stream!r}, but the CPU has none: give None")
     if dl_device is not None and tuple(dl_device) != CPU_DEVICE:
@@ -44,13 +44,14 @@ def capsule(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of an object that has ``__dlpack__``: an array of NumPy's, PyTorch's,
-    JAX's; writes to either are seen in both.
+    """A tensor on the memory of an object with ``__dlpack__``, such as a NumPy or JAX array.
 
-    A copy is made with ``copy``, and where the dtype is none of ours. Memory that is read-only
-    stays so; before NumPy 2.1 that is all but NumPy's own. Raises TypeError for other objects and
-    for dtypes that NumPy has not, BufferError for memory that is not the CPU's, ValueError where
-    ``copy=False`` is impossible.
+    A write to one is seen in the other. A copy is made with ``copy``, and for a dtype that minigrad
+    lacks. Read-only memory stays read-only. Before NumPy 2.1 all memory except NumPy's is
+    read-only.
+
+    Raises TypeError for other objects and for dtypes that NumPy lacks. Raises BufferError for
+    memory of another device than the CPU, and ValueError if ``copy=False`` is impossible.
 
     >>> import minigrad as mg
     >>> import numpy as np
@@ -76,7 +77,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             raise BufferError(f"[from_dlpack] the array is on device {where}: move it to the CPU")
     try:
         array = np.from_dlpack(ext_tensor)
-    except RuntimeError as error:  # bfloat16, which NumPy has not
+    except RuntimeError as error:  # bfloat16, which NumPy lacks
         raise TypeError(
             f"[from_dlpack] NumPy, which reads the memory, cannot: {error} Convert the array first"
         ) from None

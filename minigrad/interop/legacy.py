@@ -16,9 +16,9 @@ __all__ = ["range", "set_default_tensor_type", "svd"]
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Make the dtype of a class, ``FloatTensor`` or ``DoubleTensor``, the default of new floats.
+    """Make the dtype of ``FloatTensor`` or ``DoubleTensor`` the default dtype of new floats.
 
-    The class may be named: "torch.DoubleTensor". See :func:`minigrad.set_default_dtype`.
+    A name may stand for the class: "torch.DoubleTensor". See :func:`minigrad.set_default_dtype`.
     """
     set_default_dtype(dtype_of_class(t))
 
@@ -32,7 +32,7 @@ def range(  # noqa: A001 - PyTorch's name
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """start, start + step, ... up to and with end, as floats; ``arange`` leaves the end out.
+    """start, start + step, ... up to and including end, as floats. ``arange`` excludes the end.
 
     >>> import minigrad as mg
     >>> mg.range(1, 3)
@@ -49,9 +49,9 @@ def range(  # noqa: A001 - PyTorch's name
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
-    """The singular values S of a matrix, and U and V: ``U @ diag(S) @ V.mT`` is the matrix.
+    """U, S and V of a matrix, with the singular values S: ``U @ diag(S) @ V.mT`` is the matrix.
 
-    With ``some`` False U and V are square. ``linalg.svd`` gives V transposed.
+    If ``some`` is False, U and V are square. ``linalg.svd`` gives V transposed.
 
     >>> import minigrad as mg
     >>> U, S, V = mg.svd(mg.tensor([[3.0, 0.0], [0.0, -2.0]]))

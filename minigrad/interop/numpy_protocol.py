@@ -1,10 +1,10 @@
-"""NumPy's dispatch protocols: ``np.exp(t)``, ``np.sum(t, axis=0)`` and ``array * t`` on tensors.
+"""NumPy's dispatch protocols, for ``np.exp(t)``, ``np.sum(t, axis=0)`` and ``array * t``.
 
-NumPy hands such calls over (NEP 13 and NEP 18), and they are recorded. Universal functions are
-found by name here, with ``out=``, ``where=``, ``dtype=`` and ``at``. For other functions the
-arguments are bound to NumPy's own signature and passed on to the function in
-:mod:`minigrad.interop.numpy_functions.table`. A function without a counterpart raises TypeError
-and names itself. This module is loaded at the first such call.
+NumPy passes such calls on (NEP 13 and NEP 18), and they are recorded. This module finds universal
+functions by name, with ``out=``, ``where=``, ``dtype=`` and ``at``. For other functions the
+arguments are bound to NumPy's signature and passed to the function in
+:mod:`minigrad.interop.numpy_functions.table`. A function without a counterpart raises a TypeError
+with its name. This module is loaded at the first such call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["array_function", "array_ufunc"]
 
-# NumPy's name: ours, where they differ.
+# NumPy's name -> minigrad's name, if they differ.
 _UFUNC_NAMES = {
     "absolute": "abs",
     "fabs": "abs",
@@ -70,7 +70,7 @@ _UFUNC_NAMES = {
 
 @cache
 def _found(name: str) -> Callable[..., Any] | None:
-    """The function that a universal function of NumPy's is for tensors."""
+    """The function of minigrad for a universal function of NumPy."""
     module, _, ours = _UFUNC_NAMES.get(name, name).rpartition(".")
     if module:
         return getattr(import_module(f"minigrad.{module}"), ours)
@@ -88,7 +88,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
     if method == "at":
         return _at(ufunc, *inputs)
     out = _targets(options.pop("out", None))
-    if out:  # whose values before the write the tape may keep
+    if out:  # the tape may save their values before the write
         inputs = tuple([_apart(x, out) for x in inputs])
     options = {key: value for key, value in options.items() if key not in _WITHOUT_MEANING}
     where = options.pop("where", True) if method == "__call__" else True
@@ -101,17 +101,17 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
     return _written(name, out, result, where, casting)
 
 
-# The memory order of results is always C's, and only tensors come back.
+# Results always have memory order C, and are always tensors.
 _WITHOUT_MEANING = frozenset(("subok", "order"))
 
 
 def _apart(x: Any, out: tuple[Any, ...]) -> Any:
-    """An operand, copied where it is a tensor that the result goes into."""
+    """An operand, copied if it is a tensor of ``out``."""
     return f.clone(x) if isinstance(x, TensorBase) and any(x is y for y in out) else x  # type: ignore[arg-type]
 
 
 def _targets(out: Any) -> tuple[Any, ...]:
-    """The tensors and arrays to write into; None where a result is to be new."""
+    """The tensors and arrays to write into; None for a new result."""
     if out is None:
         return ()
     out = out if isinstance(out, tuple) else (out,)
@@ -121,7 +121,7 @@ def _targets(out: Any) -> tuple[Any, ...]:
 def _written(
     name: str, out: tuple[Any, ...], result: Any, where: Any = True, casting: str = "same_kind"
 ) -> Any:
-    """The result, over what ``out=`` names."""
+    """The result, written over ``out`` if it is given."""
     if not out:
         return result
     results = result if isinstance(result, tuple) else (result,)
@@ -131,7 +131,7 @@ def _written(
 
 
 def _check_shapes(name: str, out: tuple[Any, ...], result: Any) -> None:
-    """Only what elementwise functions give is broadcast to ``out``."""
+    """Raise an error if a result must not be broadcast to ``out``: only elementwise results are."""
     if out and result.shape != out[0].shape:
         raise ValueError(
             f"[numpy.{name}] the result of shape {result.shape} does not fit out= of shape "
@@ -168,7 +168,7 @@ def _called(ufunc: Any, name: str, inputs: tuple[Any, ...], options: dict[str, A
 
 
 def _cast(ufunc: Any, name: str, inputs: Any, dtype: Any, casting: str) -> tuple[Any, ...]:
-    """The operands in the dtype to compute in, which for a predicate is that of its result."""
+    """The operands cast to the dtype of computation. For a predicate ``dtype`` is the result's."""
     if {"d->?", "dd->?"} & set(ufunc.types):
         if dtype is not bool_:
             raise TypeError(f"[numpy.{name}] the result is of bools, not of {dtype.name}")
@@ -230,7 +230,7 @@ _AT = {"multiply": "prod", "maximum": "amax", "minimum": "amin"}
 
 
 def _at(ufunc: Any, target: Any, index: Any, *values: Any) -> None:
-    """``ufunc.at``: in place on the tape; a position that is named twice counts twice."""
+    """``ufunc.at``, in place on the tape. A repeated position counts each time."""
     name = f"{ufunc.__name__}.at"
     if isinstance(target, TensorBase):
         _at_tensor(ufunc, name, target, values_of(index), values)
@@ -246,13 +246,13 @@ def _at_tensor(ufunc: Any, name: str, target: Any, index: Any, values: tuple[Any
     for v in given:
         check_cast(name, v.dtype, target.dtype)
     given = [f.ravel(f.broadcast_to(f.to(v, target.dtype), places.shape)) for v in given]
-    line = f.ravel(f.clone(target))  # values that the tape may keep
+    line = f.ravel(f.clone(target))  # a copy, which the tape may save
     line = _at_places(ufunc, name, line, places.ravel(), given)
     write_over(name, target, f.reshape(line, target.shape))
 
 
 def _at_places(ufunc: Any, name: str, line: Any, places: Any, given: list[Any]) -> Any:
-    """A line of elements with the function applied at places, one time after another."""
+    """A vector with the function applied at positions, one after another."""
     if ufunc.__name__ in ("add", "subtract"):
         sign = 1 if ufunc.__name__ == "add" else -1
         return f.index_add(line, 0, creation.tensor(places), given[0], alpha=sign)
@@ -267,7 +267,7 @@ def _at_places(ufunc: Any, name: str, line: Any, places: Any, given: list[Any]) 
 
 
 def _turns(places: Any) -> list[Any]:
-    """The entries of ``places`` in groups, in which none occurs twice, in order of occurrence."""
+    """The entries of ``places`` in groups without repetition, in order of occurrence."""
     order = np.argsort(places, kind="stable")
     line = places[order]
     first = np.concatenate([[0], np.flatnonzero(np.diff(line)) + 1]) if line.size else line
@@ -280,7 +280,7 @@ def _turns(places: Any) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _signature(function: Any, ours: Callable[..., Any]) -> inspect.Signature:
-    """NumPy's; before NumPy 2.4 its functions in C tell none, and ours stands in for it."""
+    """NumPy's signature. Before NumPy 2.4 its C functions have none, and ``ours`` gives it."""
     try:
         return inspect.signature(function)
     except ValueError:
@@ -291,7 +291,7 @@ _own_signature = lru_cache(maxsize=512)(inspect.signature)
 
 
 def _check_parameters(name: str, ours: Any, positional: Any, named: dict[str, Any]) -> None:
-    """TypeError, naming the function of NumPy's, for arguments that ours does not have."""
+    """Raise a TypeError that names NumPy's function, for arguments that ``ours`` lacks."""
     try:
         _own_signature(ours).bind(*positional, **named)
     except TypeError as error:
@@ -338,10 +338,10 @@ def array_function(function: Any, args: tuple[Any, ...], options: dict[str, Any]
 
 
 def _operand(x: Any) -> Any:
-    """An array beside a tensor, as a tensor; everything else as it is."""
+    """An array beside a tensor becomes a tensor. Other values are unchanged."""
     return creation.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def is_ours(types: Any) -> bool:
-    """Whether NumPy's dispatch is between tensors and arrays only."""
+    """True if NumPy's dispatch is between tensors and arrays only."""
     return all(issubclass(t, (TensorBase, np.ndarray)) for t in types)

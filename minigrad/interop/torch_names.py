@@ -19,16 +19,18 @@ _LEVEL = "2.13.0+minigrad"  # the release of PyTorch whose names minigrad follow
 
 
 class _Named(ModuleType):
-    """A module under PyTorch's name whose attributes are those of a module of minigrad's.
+    """A module under PyTorch's name with the attributes of a module of minigrad.
 
-    It is a module of its own because importing writes into a module: minigrad's stay as they are.
+    It is a separate module because imports set attributes of a module. minigrad's modules stay
+    unchanged.
     """
 
     def __init__(self, name: str, names: TorchNames) -> None:
         super().__init__(name, f"minigrad under the name {name}.")
         self.__dict__["_names"] = names
         self.__dict__["_own"] = import_module(_of_minigrad(name))
-        # Names of one PyTorch module may lie in several here; the package has all of them.
+        # Names of one PyTorch module may lie in several modules of minigrad. The package has all of
+        # them.
         package = name.rpartition(".")[0] if name in PLACES else name
         self.__dict__["_all"] = import_module(_of_minigrad(package))
         self.__path__: list[str] = []
@@ -37,7 +39,7 @@ class _Named(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if name.startswith("__"):  # the interpreter's own questions
+        if name.startswith("__"):  # names that the interpreter asks for
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         try:
             found = getattr(self._own if hasattr(self._own, name) else self._all, name)
@@ -53,23 +55,23 @@ class _Named(ModuleType):
 
 
 class TorchNames(MetaPathFinder, Loader):
-    """The hook that :func:`as_torch` returns, and the names that it did not find.
+    """The import hook that :func:`as_torch` returns, and the names that it did not find.
 
-    ``missing`` has the names, as "torch.fft.rfft", in the order in which they were asked for first.
-    ``remove()`` takes the hook and its modules away; so does the end of a ``with``.
+    ``missing`` has the names, such as "torch.fft.rfft", in the order of their first use.
+    ``remove()``, or the end of a ``with``, removes the hook and its modules.
     """
 
     def __init__(self) -> None:
         self.missing: dict[str, None] = {}
 
     def named(self, name: str, own: ModuleType) -> ModuleType:
-        """The module of this name, or ``own`` where minigrad has it in another place."""
+        """The module with this name, or ``own`` if minigrad has it under another name."""
         return import_module(name) if _is_there(name) else own
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module that minigrad has; None for all other names."""
+        """The spec of a module that minigrad has, or None for other names."""
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         if not _is_there(fullname):
@@ -82,10 +84,10 @@ class TorchNames(MetaPathFinder, Loader):
         return _Named(spec.name, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to run."""
+        """Do nothing: the module is complete."""
 
     def remove(self) -> None:
-        """Take the hook away, and the modules that it made."""
+        """Remove the hook and the modules that it made."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         for name, module in list(sys.modules.items()):
@@ -105,30 +107,29 @@ class TorchNames(MetaPathFinder, Loader):
 
 
 def _of_minigrad(name: str) -> str:
-    """The module of minigrad's with the names of this one of PyTorch's: of its name, or another."""
+    """The module of minigrad for a PyTorch module, under the same or another name."""
     same = "minigrad" + name.removeprefix("torch")
     return same if _found(same) else PLACES.get(name, same)
 
 
 def _is_there(name: str) -> bool:
-    """True if minigrad has a module in the place of this one of PyTorch's."""
+    """True if minigrad has a module for this PyTorch module."""
     return name in PLACES or _found(_of_minigrad(name))
 
 
 def _found(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # what it would lie in is no package
+    except ModuleNotFoundError:  # the parent is no package
         return False
 
 
 def as_torch() -> TorchNames:
-    """Answer ``import torch`` and ``import torch.nn`` and the like with minigrad from now on.
+    """Answer ``import torch``, ``import torch.nn`` and so on with minigrad from now on.
 
-    Nothing else in the process changes: minigrad's modules stay as they are, and ``remove()`` of
-    the result, or the end of a ``with``, undoes it. A name of PyTorch's that minigrad does not have
-    is an AttributeError that says so, and is noted in ``missing`` of the result.
-    ``python -m minigrad program.py`` runs a whole program in this way.
+    Nothing else in the process changes. ``remove()`` of the result, or the end of a ``with``,
+    undoes it. A name of PyTorch's that minigrad lacks raises an AttributeError, and is added to
+    ``missing`` of the result. ``python -m minigrad program.py`` runs a whole program in this way.
 
     Raises RuntimeError if PyTorch itself was imported before.
 

@@ -1,10 +1,10 @@
-"""Table of PyTorch modules whose names lie in another module of minigrad."""
+"""Table of PyTorch modules whose names are in another module of minigrad."""
 
 from __future__ import annotations
 
 __all__ = ["PLACES"]
 
-# In which module of minigrad, and what PyTorch's modules are called there.
+# (package of PyTorch, module of minigrad) -> modules of the package with names in that module.
 _SAME_NAMES = {
     ("torch", ""): "functional",
     ("torch.cuda", "random"): "random",

@@ -1,6 +1,6 @@
 """minigrad's file format: a zip with the structure of an object as JSON and its arrays as NPY.
 
-Values that JSON has stand for themselves. Any other is a list: its kind, and what it is made of.
+JSON values stand for themselves. Any other value is a list: its kind, and its content.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ _LONGEST_HEADER = 2**16
 
 
 class FormatError(ValueError):
-    """A file that is damaged or not allowed; says why."""
+    """Error for a damaged or forbidden file. The message says why."""
 
 
 class OtherClassError(TypeError):
-    """An object of a class that the format does not hold; says which."""
+    """Error for an object of a class that the format does not support."""
 
 
 # ---- writing -------------------------------------------------------------------------------------
 
 
 def write(obj: Any, file: Any) -> None:
-    """Write an object to an open binary file; an OtherClassError comes before all writing."""
+    """Write an object to an open binary file.
+
+    An OtherClassError comes before anything is written.
+    """
     writer = _Writer()
     try:
         structure = json.dumps([_VERSION, writer.coded(obj, "the object")], allow_nan=False)
@@ -52,16 +55,16 @@ def write(obj: Any, file: Any) -> None:
 
 
 class _Writer:
-    """The arrays of an object, and its structure with their numbers in their place."""
+    """The arrays of an object, and its structure with a number in place of each array."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
-        self._places: dict[int, int] = {}  # by the id of a tensor or an array
-        self._held: list[Any] = []  # so that ids stay theirs
-        self._open: set[int] = set()  # the ids of the containers around
+        self._places: dict[int, int] = {}  # id of a tensor or array -> its number
+        self._held: list[Any] = []  # keeps objects alive, so that ids stay unique
+        self._open: set[int] = set()  # ids of the enclosing containers
 
     def coded(self, x: Any, name: str) -> Any:
-        """An object as JSON; ``name`` is where it stands, for errors."""
+        """Convert an object to JSON. ``name`` is its place in the structure, for errors."""
         if x is None or type(x) in (bool, int, str):
             return x
         if type(x) is float:
@@ -126,12 +129,12 @@ def _what(x: Any) -> str:
 
 
 def read(zipped: zipfile.ZipFile) -> Any:
-    """The object that a file holds."""
+    """Read the object of a file."""
     return _Reader(zipped).whole(json.loads(entry(zipped, STRUCTURE)))
 
 
 def entry(zipped: zipfile.ZipFile, name: str) -> bytes:
-    """The bytes of an entry, which is as long as what it takes of the file."""
+    """The bytes of an entry, which must be stored without compression."""
     info = zipped.NameToInfo.get(name)
     if info is None:
         raise FormatError(f"damaged: it lacks {name}")
@@ -141,7 +144,7 @@ def entry(zipped: zipfile.ZipFile, name: str) -> bytes:
 
 
 class _Reader:
-    """Makes an object of its structure; what was one array is one again."""
+    """Rebuilds an object from its structure. Shared arrays are shared again."""
 
     def __init__(self, zipped: zipfile.ZipFile) -> None:
         self._zipped = zipped
@@ -196,7 +199,7 @@ class _Reader:
 
 
 def from_npy(content: bytes) -> Any:
-    """The array of an NPY file, whose header must say exactly as many bytes as there are."""
+    """The array of an NPY file. The header must match the number of bytes exactly."""
     file: IO[bytes] = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     readers = {
@@ -218,7 +221,7 @@ def from_npy(content: bytes) -> Any:
 
 
 def numbers(content: Any, dtype: Any, count: int, begin: int = 0) -> Any:
-    """An array on these bytes; of bools, whose bytes may be anything, a new one of 0 and 1."""
+    """An array on these bytes. A bool array is copied, with every byte turned into 0 or 1."""
     if dtype.kind == "b":
         return np.frombuffer(content, np.uint8, count, begin) != 0
     return np.frombuffer(content, dtype, count, begin)
@@ -230,7 +233,8 @@ _CONTAINERS = (dict, list, tuple, set, frozenset)
 _BY_NAME: dict[str, tuple[Callable[..., Any], bool]] = {
     cls.__name__: (cls, issubclass(cls, dict)) for cls in (*_CONTAINERS, OrderedDict)
 }
-_Atom = tuple[type, Callable[[Any], Any], Callable[[Any], Any]]  # a class, to and from JSON
+# a class, its conversion to JSON and back
+_Atom = tuple[type, Callable[[Any], Any], Callable[[Any], Any]]
 _ATOMS: dict[str, _Atom] = {
     "float": (float, repr, float),
     "complex": (complex, lambda x: [repr(x.real), repr(x.imag)], lambda x: complex(*map(float, x))),

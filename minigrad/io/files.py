@@ -1,4 +1,4 @@
-"""``save`` and ``load``: choice of the file format, and writing a file whole or not at all."""
+"""The functions ``save`` and ``load``: choice of the file format, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.io import archive, pickled, safetensors, torch_archive
 __all__ = ["load", "save"]
 
 _SUFFIX = ".safetensors"
-# The errors of the standard library, of NumPy and of ours that a damaged file leads to.
+# Errors of the standard library, NumPy and minigrad that a damaged file may cause.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError),
     *(LookupError, AttributeError, ArithmeticError, RuntimeError),
@@ -36,21 +36,21 @@ def save(
 ) -> None:
     """Write an object to a file: tensors, arrays, numbers, strings and nested containers of them.
 
-    State dicts of modules, optimizers and schedules are such. A dict of several and of
-    ``get_rng_state()`` is one too: training goes on from it bit by bit. The file is a zip of NPY
-    arrays and their structure as JSON; a name that ends in ".safetensors" makes that format, for a
-    flat dict of tensors. A tensor that is held twice is one again after loading; views of one
-    tensor are not.
+    State dicts of modules, optimizers and schedules are such objects. A dict of these and of
+    ``get_rng_state()`` lets training resume bit by bit. The file is a zip of NPY arrays and their
+    structure as JSON. A flat dict of tensors is written in the safetensors format if the name ends
+    in ".safetensors". A tensor that occurs twice is one tensor again after loading. Views of one
+    tensor become separate tensors.
 
-    A file with objects of other classes, such as a module, is pickled. Loading needs their code
-    and ``weights_only=False``: better save the ``state_dict()``.
+    Objects of other classes, such as modules, are pickled. Loading then needs their code and
+    ``weights_only=False``. It is better to save the ``state_dict()``.
 
-    The file is written beside its name and then renamed: after an error or a crash the old one is
-    still there. ``f`` may be an open binary file instead. The last three arguments are PyTorch's
-    and change nothing.
+    The file is written under a temporary name and then renamed, so the old file survives an error
+    or a crash. ``f`` may also be an open binary file. The last three arguments are PyTorch's and
+    change nothing.
 
-    Raises TypeError for objects that cannot be pickled either, and ValueError for containers that
-    hold themselves.
+    Raises TypeError for objects that cannot be pickled, and ValueError for containers that contain
+    themselves.
 
     >>> import io
     >>> import minigrad as mg
@@ -86,16 +86,16 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read what :func:`save` wrote, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
+    """Read a file of :func:`save`, a ".safetensors" file, or a ``.pt`` file of PyTorch's.
 
-    No code that a file names is run by default. ``weights_only=False`` runs it in a file that
-    :func:`save` made of a module or another such object: trust it first. Tensors, parameters,
-    numbers, strings and containers of PyTorch's files are read. Any other class in them is an
-    error. The other arguments are PyTorch's: ``map_location`` may name the CPU or be a function or
-    a dict, and the rest changes nothing.
+    By default no code of a file is run. Use ``weights_only=False``, only for trusted files, to load
+    pickled objects such as modules: this runs code that the file names. Tensors, parameters,
+    numbers, strings and containers of PyTorch's files are read. Any other class in such a file is
+    an error. The other arguments are PyTorch's. ``map_location`` may name the CPU, or be a function
+    or a dict. The rest changes nothing.
 
-    Raises FileNotFoundError, and RuntimeError for another device than the CPU. Files that are
-    damaged, cut or of other formats are a ValueError, and so are classes that are not allowed.
+    Raises FileNotFoundError for a missing file, and RuntimeError for a device other than the CPU.
+    Raises ValueError for damaged or truncated files, other formats, and forbidden classes.
 
     >>> import io
     >>> import minigrad as mg
@@ -124,7 +124,7 @@ def _check_location(given: Any) -> None:
 
 
 def _read(file: IO[bytes], name: str, trusted: bool) -> Any:
-    """The content of an open file, by what its first bytes say."""
+    """Read an open file. The first bytes determine the format."""
     begin = file.tell()
     head = file.read(16)
     file.seek(begin)
@@ -143,7 +143,7 @@ def _read(file: IO[bytes], name: str, trusted: bool) -> Any:
         raise ValueError(f"[load] {name} is damaged: {error}") from None
     if code is not None:
         try:
-            return pickle.loads(code)  # the caller trusts it, and its errors are its own
+            return pickle.loads(code)  # the caller trusts the code and handles its errors
         except pickle.UnpicklingError as error:
             raise ValueError(f"[load] {name} is damaged: {error}") from None
     if head.startswith(_PICKLE):
@@ -168,7 +168,7 @@ def _read_zip(zipped: zipfile.ZipFile) -> Any:
 
 
 def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a new file beside the path, and put it in its place when it is complete."""
+    """Write a temporary file next to the path, and rename it when it is complete."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # a pipe or a device
         with target.open("wb") as file:
@@ -188,7 +188,7 @@ def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 
 
 def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new one."""
+    """The permissions of the replaced file, or of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

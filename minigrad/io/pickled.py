@@ -1,7 +1,7 @@
 """File format of arbitrary Python objects: a zip with a pickle.
 
-A pickle names classes and functions, and loading calls them. Only a caller who trusts the file gets
-the object, by ``weights_only=False``.
+A pickle names classes and functions, and loading calls them. The object is loaded only if the
+caller trusts the file and passes ``weights_only=False``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PICKLE = "minigrad/object.pickle"
 
 
 def write(obj: Any, file: Any, why: str) -> None:
-    """Write an object to an open binary file; ``why`` says what its data lacks, for errors."""
+    """Write an object to an open binary file. ``why`` is the reason for the pickle, for errors."""
     try:
         code = pickle.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -30,7 +30,7 @@ def write(obj: Any, file: Any, why: str) -> None:
 
 
 def content(zipped: zipfile.ZipFile, trusted: bool) -> bytes:
-    """The pickle that a file holds, if the caller trusts it."""
+    """The pickle of a file, if the caller trusts the file."""
     if not trusted:
         raise FormatError(
             "it holds an object of other classes than tensors and containers, which runs code: "

@@ -1,4 +1,4 @@
-"""The safetensors format, by the package of that name."""
+"""The safetensors file format, read and written by the package safetensors."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ def _package() -> Any:
 
 
 def content(obj: Any) -> bytes:
-    """A flat dict of tensors or arrays as the bytes of a file."""
+    """The bytes of a file for a flat dict of tensors or arrays."""
     if not isinstance(obj, Mapping) or not all(isinstance(name, str) for name in obj):
         raise TypeError("[save] a .safetensors file holds a dict of names and tensors")
     package = _package()
-    arrays = {name: _values(name, x) for name, x in obj.items()}  # they live until all is written
+    # kept alive until everything is written
+    arrays = {name: _values(name, x) for name, x in obj.items()}
     specs = {
         name: package.TensorSpec(
             dtype=dtype, shape=x.shape, data_ptr=x.ctypes.data, data_len=x.nbytes

@@ -1,8 +1,8 @@
 """Reader of PyTorch's ``.pt`` files: a zip of storages, and a pickle run by a restricted machine.
 
-The machine knows the opcodes that containers, numbers and strings need. A name in the pickle, such
-as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of functions of this module. Nothing
-is imported, so a file cannot run code.
+The machine supports only the opcodes for containers, numbers and strings. A name in the pickle,
+such as ``torch._utils._rebuild_tensor_v2``, is looked up in a table of this module's functions.
+Nothing is imported, so a file cannot run code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STORAGES = {
 
 
 def read(zipped: zipfile.ZipFile, name: str) -> Any:
-    """The object whose pickle is this entry."""
+    """Read the object whose pickle is this entry."""
     folder = name[: -len(PICKLE)]
     return _Machine(_Storages(zipped, folder).find).run(entry(zipped, name))
 
@@ -54,7 +54,7 @@ class _Storage(NamedTuple):
 
 
 class _Storages:
-    """The storages of a file, each read once: tensors that shared memory do so again."""
+    """The storages of a file. Each is read once, so tensors that shared memory share it again."""
 
     def __init__(self, zipped: zipfile.ZipFile, folder: str) -> None:
         self._zipped = zipped
@@ -87,7 +87,7 @@ class _Storages:
 def _tensor(
     storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool = False, *more: Any
 ) -> Any:
-    """A tensor on the memory of a storage, all of whose elements are inside."""
+    """A tensor on the memory of a storage. All elements must lie inside the storage."""
     values, dtype = storage
     if min((offset, *size, *stride)) < 0 or len(size) != len(stride):
         raise FormatError("damaged: a tensor of a negative size")
@@ -115,7 +115,7 @@ def _typed_tensor(
     dtype: Any,
     *more: Any,
 ) -> Any:
-    """The same of a storage of bytes and a dtype."""
+    """A tensor on a storage of bytes, with a given dtype."""
     stored = np.dtype("int16" if dtype is bfloat16 else dtype.name)
     count = storage.values.size // stored.itemsize
     values = storage.values[: count * stored.itemsize].view(stored)
@@ -132,7 +132,7 @@ def _parameter(data: Any, requires_grad: bool, *more: Any) -> Any:
 
 
 class _Array:
-    """An array of NumPy's before its state is known."""
+    """A NumPy array before its state is set."""
 
     values: Any = None
 
@@ -144,7 +144,7 @@ class _Array:
 
 
 class _NumpyDType:
-    """A dtype of NumPy's: numbers and bools alone."""
+    """A NumPy dtype. Only numbers and bools are allowed."""
 
     def __init__(self, name: str, *more: Any) -> None:
         self.values = np.dtype(str(name))
@@ -166,7 +166,7 @@ def _scalar(dtype: Any, content: Any) -> Any:
 
 
 class _Name(str):
-    """A name in a pickle: what is called by it is in the table, if anything."""
+    """A name in a pickle. It can be called only if the table has it."""
 
     __slots__ = ()
 
@@ -194,7 +194,7 @@ _CLASSES = {"numpy.ndarray", "torch.storage.UntypedStorage"} | {f"torch.{n}" for
 
 
 def _named(module: str, name: str) -> Any:
-    """The object that a pickle names: a dtype, a class of storages, or a function it may call."""
+    """The object with a name in a pickle: a dtype, a storage class, or an allowed function."""
     if module == "torch" and name in by_name:
         return by_name[name]
     old = {"__builtin__": "builtins", "numpy._core.multiarray": "numpy.core.multiarray"}
@@ -236,7 +236,7 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 class _Machine:
-    """Reads a pickle with a stack and a memo, as the module ``pickle`` documents its opcodes."""
+    """Machine that runs a pickle's opcodes with a stack and a memo, as documented in ``pickle``."""
 
     def __init__(self, storage: Callable[[Any], Any]) -> None:
         self._storage = storage
@@ -244,7 +244,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self, content: bytes) -> Any:
-        """The object that the pickle makes."""
+        """Run the pickle, and return its object."""
         for opcode, argument, _ in pickletools.genops(io.BytesIO(content)):
             self._step(opcode.name, argument)
         (found,) = self._stack

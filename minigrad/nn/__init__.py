@@ -254,7 +254,7 @@ __all__ = [
 ]
 
 
-# Names that are loaded when first asked for, by the module that has it; or a module itself.
+# Names that are loaded at first use, by module; a name may be a module itself.
 _HOMES = {
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "bilinear": "Bilinear",
@@ -280,7 +280,7 @@ _LATER = {name: home for home, names in _HOMES.items() for name in names.split()
 __all__ += [name for name in _LATER if name not in __all__]
 
 
-if TYPE_CHECKING:  # a checker sees what is there, and no other name
+if TYPE_CHECKING:  # type checkers see these names and no others
     from minigrad.nn import init as init
     from minigrad.nn import modules as modules
     from minigrad.nn import parallel as parallel
@@ -348,7 +348,8 @@ else:
     def __getattr__(name: str) -> Any:
         home = _LATER.get(name)
         if home is None:
-            # Without an object Python adds no guess, as "divide" for "device".
+            # Without ``obj`` Python's message suggests no other name, such as "divide" for
+            # "device".
             raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
         found = import_module(f"{__name__}.{home or name}")
         if home:

@@ -1,4 +1,4 @@
-"""Adaptive softmax, for many classes of which few are frequent."""
+"""Adaptive softmax: a softmax for many classes of which few are frequent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ class _Output(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-probabilities of many classes, sorted by frequency (Grave et al. 2017).
 
-    The ``head`` scores the classes before the first of the ``cutoffs`` and one cluster for each
-    further range of classes; a cluster has two linear layers, the first with in_features /
-    div_value**k outputs. Called with inputs (N, in_features) and targets (N,), or without N, the
-    result is (output, loss): the targets' log-probabilities, and the mean of their negatives.
+    The ``head`` scores the classes before the first of the ``cutoffs``, and one cluster for each
+    further range of classes. A cluster has two linear layers, the first with in_features /
+    div_value**k outputs.
 
-    Raises ValueError for cutoffs that do not rise within 1..n_classes - 1, and when called where
-    shapes do not fit; IndexError for a target that is no class.
+    A call takes inputs (N, in_features) and targets (N,), or both without N. The result is (output,
+    loss): the targets' log-probabilities, and the mean of their negatives.
+
+    Raises ValueError for cutoffs that do not rise within 1..n_classes - 1. A call raises ValueError
+    if shapes do not fit, and IndexError for a target that is no class.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], div_value=2.0)
@@ -81,7 +83,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         )
 
     def reset_parameters(self) -> None:
-        """Draw starting values anew."""
+        """Draw new starting values."""
         for module in self.modules():
             if isinstance(module, Linear):
                 module.reset_parameters()
@@ -125,6 +127,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return f.cat(parts, 1)
 
     def predict(self, x: Tensor) -> Tensor:
-        """The class that the head prefers, or the most probable one where that is a cluster."""
+        """The class with the head's highest score, or the most probable class if a cluster wins."""
         first = self.head(x).argmax(1)
         return f.where(first < self.shortlist_size, first, self.log_prob(x).argmax(1))

@@ -25,20 +25,23 @@ _OP = "MultiheadAttention"
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A linear layer, under the name that PyTorch shows for the last layer of attention."""
+    """The last linear layer of attention, under PyTorch's name."""
 
 
 class MultiheadAttention(Module):
-    """Attention in several subspaces at once (Vaswani et al. 2017): ``embed_dim`` is cut into
-    ``num_heads`` parts, each attends by itself, and a linear layer mixes them.
+    """Multi-head attention (Vaswani et al. 2017).
 
-    Called with query (L, N, E), key (S, N, kdim) and value (S, N, vdim). The batch N comes first
-    where ``batch_first``, and may be left out. ``kdim`` and ``vdim`` are embed_dim unless given.
-    The projections are rows of one ``in_proj_weight`` (3 * E, E), or three of their own where the
-    sizes differ; they start by Glorot and Bengio 2010 (uniform), biases with zeros, as in PyTorch.
-    ``add_bias_kv`` adds a learned key and value to each sequence, ``add_zero_attn`` one of zeros.
+    ``embed_dim`` is split into ``num_heads`` parts. Each part attends separately, and a linear
+    layer mixes the results.
 
-    Raises ValueError where the heads do not divide embed_dim.
+    A call takes query (L, N, E), key (S, N, kdim) and value (S, N, vdim). The batch N comes first
+    if ``batch_first`` is set, and may be left out. ``kdim`` and ``vdim`` are embed_dim unless
+    given. The projections are the rows of one ``in_proj_weight`` (3 * E, E), or three weights if
+    the sizes differ. As in PyTorch, weights start with Glorot's uniform distribution (Glorot and
+    Bengio 2010), biases with zeros. ``add_bias_kv`` adds a learned key and value to each sequence,
+    ``add_zero_attn`` a key and value of zeros.
+
+    Raises ValueError if the heads do not divide embed_dim.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -84,7 +87,7 @@ class MultiheadAttention(Module):
         if bias:
             self.out_proj.bias = Parameter(zeros(width, dtype=kind))
         self.bias_k = self.bias_v = None
-        if add_bias_kv:  # Glorot normal, with fans of (1, 1, width)
+        if add_bias_kv:  # Glorot's normal distribution, with the fans of shape (1, 1, width)
             deviation = math.sqrt(2.0 / (2 * width))
             self.bias_k = Parameter(randn(1, 1, width, dtype=kind) * deviation)
             self.bias_v = Parameter(randn(1, 1, width, dtype=kind) * deviation)
@@ -101,13 +104,15 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The result in the query's shape, and the weights, (N, L, S), or with the heads before L
-        unless they are averaged; None unless ``need_weights``.
+        """The result in the query's shape, and the attention weights.
 
-        As in PyTorch, and unlike in scaled_dot_product_attention, a bool mask is true where a query
-        must not look; float masks are added. ``key_padding_mask`` has shape (N, S), ``attn_mask``
-        (L, S) or (N * heads, L, S). ``is_causal`` says that attn_mask, which is then needed, is the
-        causal one. A query that must not look anywhere gets zeros.
+        The weights have shape (N, L, S), or (N, heads, L, S) unless they are averaged. They are
+        None unless ``need_weights`` is set.
+
+        A bool mask is true for the keys that a query must ignore. This is as in PyTorch, and the
+        opposite of scaled_dot_product_attention. Float masks are added. ``key_padding_mask`` has
+        shape (N, S), ``attn_mask`` (L, S) or (N * heads, L, S). ``is_causal`` says that attn_mask,
+        which is then required, is the causal mask. A query that ignores all keys gets zeros.
         """
         if is_causal and attn_mask is None:
             raise ValueError(f"[{_OP}] is_causal describes attn_mask, which is needed")
@@ -125,7 +130,8 @@ class MultiheadAttention(Module):
             none = zeros(1, 1, self.embed_dim, dtype=k.dtype)
             k, v = _longer(k, none), _longer(v, none)
         q, k, v = self._heads(q), self._heads(k), self._heads(v)
-        added = int(self.bias_k is not None) + int(self.add_zero_attn)  # which are always seen
+        # added keys are never masked
+        added = int(self.bias_k is not None) + int(self.add_zero_attn)
         if added and attn_mask is not None:
             attn_mask = F.pad(attn_mask, (0, added))
         if added and key_padding_mask is not None:
@@ -158,12 +164,12 @@ class MultiheadAttention(Module):
         return [F.linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases, strict=True)]
 
     def _heads(self, x: Tensor) -> Tensor:
-        """(N, L, E) as (N, heads, L, E / heads)."""
+        """Reshape (N, L, E) to (N, heads, L, E / heads)."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).transpose(1, 2)
 
     def _mask(self, attn_mask: Any, padding: Any, q: Tensor, k: Tensor) -> Tensor | None:
-        """Both masks as one to add, (N or 1, heads or 1, L or 1, S)."""
+        """Both masks as one mask to add, of shape (N or 1, heads or 1, L or 1, S)."""
         total = None
         if attn_mask is not None:
             if attn_mask.ndim == 3:
@@ -176,7 +182,7 @@ class MultiheadAttention(Module):
 
 
 def _longer(x: Tensor, row: Any) -> Tensor:
-    """(N, S, E) with one more row, (1, 1, E), at the end of each sequence."""
+    """Append one row, (1, 1, E), to each sequence of (N, S, E)."""
     return cat((x, row.expand(x.shape[0], 1, x.shape[2])), 1)
 
 

@@ -1,6 +1,6 @@
-"""Hooks that see the gradients of a module's outputs and inputs.
+"""Backward hooks of modules: hooks that get the gradients of a module's outputs and inputs.
 
-Inputs and outputs of the module pass through an identity, whose backward calls the hooks.
+Inputs and outputs of the module pass through an identity function, whose backward calls the hooks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Watched"]
 
 
 class _Passing(Function):
-    """The identity of several tensors; ``see`` gets their gradients, and may change them."""
+    """Identity function of several tensors. ``see`` gets their gradients, and may change them."""
 
     @staticmethod
     def forward(ctx: Any, see: Callable[[tuple[Any, ...]], tuple[Any, ...]], *xs: Any) -> Any:
@@ -34,9 +34,12 @@ def _wanted(values: tuple[Any, ...]) -> list[int]:
 
 
 class Watched:
-    """One call of a module with hooks: the gradient of its outputs, until that of inputs is there.
+    """One call of a module with hooks.
 
-    ``before`` are called with the gradients of the outputs, ``after`` with those of the inputs too.
+    It keeps the outputs' gradients until the inputs have theirs.
+
+    The hooks ``before`` get the gradients of the outputs. The hooks ``after`` get the gradients of
+    inputs and outputs.
     """
 
     def __init__(self, module: Any, before: list[Any], after: list[Any]) -> None:
@@ -44,7 +47,7 @@ class Watched:
         self.outgoing: tuple[Any, ...] = ()
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, on a way that calls the hooks."""
+        """The arguments, passed through the identity that calls the hooks."""
         self.places, self.count = _wanted(args), len(args)
         if not (self.places and self.after):
             self.places = []
@@ -52,7 +55,7 @@ class Watched:
         return self._passed(args, self.places, self._see_inputs)
 
     def outputs(self, output: Any) -> Any:
-        """The output, on a way that calls the hooks."""
+        """The output, passed through the identity that calls the hooks."""
         several = isinstance(output, (tuple, list))
         values = tuple(output) if several else (output,)
         self.out_places, self.out_count = _wanted(values), len(values)
@@ -64,7 +67,7 @@ class Watched:
         return type(output)(passed) if several else passed[0]
 
     def _passed(self, values: tuple[Any, ...], places: list[int], see: Any) -> tuple[Any, ...]:
-        """The values, those at these places through the identity."""
+        """The values, with the tensors at these positions passed through the identity."""
         changed = list(values)
         for k, x in zip(places, _Passing.apply(see, *[values[k] for k in places]), strict=True):
             changed[k] = x
@@ -75,7 +78,7 @@ class Watched:
         for hook in tuple(self.before):
             full = self._changed(hook.function(self.module, full), full, "output")
         self.outgoing = full
-        if not self.places:  # no input gets a gradient: there will be no later time
+        if not self.places:  # no input gets a gradient, so the hooks are called now
             for hook in tuple(self.after):
                 hook.function(self.module, (None,) * self.count, full)
         return tuple([full[k] for k in self.out_places])
@@ -99,7 +102,7 @@ class Watched:
 
 
 def _spread(gradients: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
-    """The gradients at their places among ``count``, None elsewhere."""
+    """A tuple of ``count`` entries with the gradients at their positions, None elsewhere."""
     full = [None] * count
     for k, g in zip(places, gradients, strict=True):
         full[k] = g

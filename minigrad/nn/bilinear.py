@@ -19,11 +19,12 @@ __all__ = ["Bilinear"]
 
 
 class Bilinear(Module):
-    """``x1 @ weight[k] @ x2 + bias[k]``: (..., in1_features) and (..., in2_features) give (...,
-    out_features).
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each output k.
 
-    The weight has shape (out_features, in1_features, in2_features). Both start in U(-b, b) with b =
-    1/sqrt(in1_features), as in PyTorch. Raises ValueError for sizes below 1.
+    Shapes (..., in1_features) and (..., in2_features) give (..., out_features).
+
+    The weight has shape (out_features, in1_features, in2_features). Weight and bias start in U(-b,
+    b) with b = 1/sqrt(in1_features), as in PyTorch. Raises ValueError for sizes below 1.
 
     >>> import minigrad as mg
     >>> mg.nn.Bilinear(2, 3, 4)(mg.ones(5, 2), mg.ones(5, 3)).shape
@@ -50,11 +51,11 @@ class Bilinear(Module):
         self.bias = uniform_parameter(op, shape[:1], bound, kind) if bias else None
 
     def reset_parameters(self) -> None:
-        """Draw starting values anew."""
+        """Draw new starting values."""
         redraw(self, 1.0 / math.sqrt(self.in1_features))
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """The bilinear form of both."""
+        """Apply the bilinear form to both inputs."""
         return F.bilinear(x1, x2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

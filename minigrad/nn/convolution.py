@@ -27,7 +27,7 @@ __all__ = [
 
 
 class _Convolution(Module):
-    """The sizes that convolutions and transposed ones share, their weight and their bias."""
+    """Base of convolutions and transposed convolutions: sizes, weight and bias."""
 
     axes: int
     transposed = False
@@ -66,12 +66,12 @@ class _Convolution(Module):
         self.bias = uniform_parameter(op, (out_channels,), bound, kind) if bias else None
 
     def reset_parameters(self) -> None:
-        """Draw starting values anew."""
+        """Draw new starting values."""
         inputs = math.prod(self.weight.shape[1:])
         redraw(self, 1.0 / math.sqrt(inputs) if inputs else 0.0)
 
     def extra_repr(self) -> str:
-        """The sizes, and the arguments that are not as usual."""
+        """The sizes, and the arguments that differ from their defaults."""
         one, none = (1,) * self.axes, (0,) * self.axes
         usual = {"padding": none, "dilation": one, "output_padding": none, "groups": 1}
         parts = [
@@ -89,7 +89,7 @@ class _Convolution(Module):
 
 
 class _Conv(_Convolution):
-    """A convolution; a class says over how many dimensions."""
+    """Base of convolutions. A subclass sets the number of dimensions."""
 
     def __init__(
         self,
@@ -142,18 +142,19 @@ class _Conv(_Convolution):
 
 
 class Conv1d(_Conv):
-    """As :class:`Conv2d`, over one spatial dimension: (N, C, L)."""
+    """Like :class:`Conv2d`, over one spatial dimension: (N, C, L)."""
 
     axes = 1
 
 
 class Conv2d(_Conv):
-    """:func:`minigrad.nn.functional.conv2d` with a weight and a bias of its own, for inputs of
-    shape (N, in_channels, H, W) or (in_channels, H, W).
+    """:func:`minigrad.nn.functional.conv2d` as a module with a weight and a bias.
 
-    The weight has shape (out_channels, in_channels / groups, *kernel_size). Both start in U(-b, b)
-    with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. The values
-    around the input follow ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
+    Inputs have shape (N, in_channels, H, W) or (in_channels, H, W).
+
+    The weight has shape (out_channels, in_channels / groups, *kernel_size). Weight and bias start
+    in U(-b, b) with b = 1 / sqrt(in_channels / groups * the kernel's size), as in PyTorch. The
+    values around the input follow ``padding_mode``: "zeros", "reflect", "replicate" or "circular".
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 8, 3, padding="same")
@@ -165,13 +166,13 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """As :class:`Conv2d`, over three spatial dimensions: (N, C, D, H, W)."""
+    """Like :class:`Conv2d`, over three spatial dimensions: (N, C, D, H, W)."""
 
     axes = 3
 
 
 class _ConvTranspose(_Convolution):
-    """A transposed convolution; a class says over how many dimensions."""
+    """Base of transposed convolutions. A subclass sets the number of dimensions."""
 
     transposed = True
 
@@ -199,7 +200,7 @@ class _ConvTranspose(_Convolution):
         self.output_padding = per_axis(op, "output_padding", output_padding, self.axes, 0)
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
-        """The transposed convolution of x; ``output_size`` chooses among the possible sizes."""
+        """The transposed convolution of x. ``output_size`` chooses one of the possible sizes."""
         convolution = getattr(F, f"conv_transpose{self.axes}d")
         extra = self.output_padding if output_size is None else self._extra(x, output_size)
         return convolution(
@@ -207,7 +208,7 @@ class _ConvTranspose(_Convolution):
         )
 
     def _extra(self, x: Tensor, output_size: Any) -> Sizes:
-        """The output_padding that gives this size; of several sizes the last ones count."""
+        """The output_padding for this output size. Of a longer size the last entries count."""
         op = type(self).__name__
         many = isinstance(output_size, (tuple, list))
         sizes = per_axis(
@@ -234,17 +235,18 @@ class _ConvTranspose(_Convolution):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """As :class:`ConvTranspose2d`, over one spatial dimension."""
+    """Like :class:`ConvTranspose2d`, over one spatial dimension."""
 
     axes = 1
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """:func:`minigrad.nn.functional.conv_transpose2d` with a weight and a bias of its own.
+    """:func:`minigrad.nn.functional.conv_transpose2d` as a module with a weight and a bias.
 
-    The weight has shape (in_channels, out_channels / groups, *kernel_size). Both start in U(-b, b)
-    with b = 1 / sqrt(out_channels / groups * the kernel's size), as in PyTorch. Called with
-    ``output_size``, the output has that size, if a convolution of it gives the input's.
+    The weight has shape (in_channels, out_channels / groups, *kernel_size). Weight and bias start
+    in U(-b, b) with b = 1 / sqrt(out_channels / groups * the kernel's size), as in PyTorch.
+    ``output_size`` in a call sets the output's size. A convolution of this size must give the
+    input's size.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.ConvTranspose2d(3, 8, 3, stride=2, padding=1)
@@ -256,9 +258,9 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """As :class:`ConvTranspose2d`, over three spatial dimensions."""
+    """Like :class:`ConvTranspose2d`, over three spatial dimensions."""
 
     axes = 3
 
 
-_ConvNd, _ConvTransposeNd = _Convolution, _ConvTranspose  # PyTorch's names of the bases
+_ConvNd, _ConvTransposeNd = _Convolution, _ConvTranspose  # PyTorch's names of the base classes

@@ -33,7 +33,7 @@ class _FractionalMaxPool(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, x: Tensor) -> Any:
-        """The maxima, and with return_indices where they are."""
+        """The maxima, and with return_indices their positions."""
         return getattr(F, f"fractional_max_pool{self.axes}d")(
             x,
             self.kernel_size,

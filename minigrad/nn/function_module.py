@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: object) -> Callable[[type], type]:
-        """Tells type checkers what ``__init_subclass__`` does."""
+        """Stand-in for typing.dataclass_transform, which tells type checkers of the dataclass."""
         return lambda cls: cls
 
 
@@ -25,17 +25,17 @@ __all__ = ["FunctionModule"]
 
 
 class _OfDataclass:
-    """An attribute of a class that becomes a dataclass when one of these is first asked for.
+    """Attribute of a class that becomes a dataclass when one of these attributes is first read.
 
-    A dataclass compiles its ``__init__``; for fifty of them that would be half of an import.
+    A dataclass compiles its ``__init__``. For fifty classes this would take half of an import.
     """
 
     def __init__(self, of: type, name: str) -> None:
         self.of, self.name = of, name
 
     def __get__(self, module: Any, cls: type) -> Any:
-        # The class is copied: other threads find this one as it was, or as it will be. Another
-        # maker adds names meanwhile, so the loop goes over a copy of the names.
+        # A copy of the class is turned into a dataclass, so other threads see the class before or
+        # after the change. The loop runs over a copy of the names, as another thread may add names.
         own = {
             name: value
             for name, value in vars(self.of).copy().items()
@@ -55,9 +55,9 @@ class _OfDataclass:
 
 
 def _of_a_loss(init: Callable[..., None]) -> Callable[..., None]:
-    """The ``__init__`` of a loss, with PyTorch's older arguments too.
+    """Wrap the ``__init__`` of a loss so that it takes PyTorch's older arguments too.
 
-    A loss that is given the tensors that it is to compare is a common mistake: TypeError.
+    Tensors as arguments raise TypeError: passing the tensors to compare is a common mistake.
     """
 
     @functools.wraps(init)
@@ -79,10 +79,11 @@ def _of_a_loss(init: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass_transform(eq_default=False)
 class FunctionModule(Module):
-    """A module that calls a function; the fields of the class are the arguments it keeps.
+    """Base of modules that call a function. The fields of the class are the function's arguments.
 
-    They are declared as in a dataclass, which makes ``__init__``, under the names that the function
-    gives them. Fields named in ``buffers`` are tensors, or None, and part of the module's state.
+    Fields are declared as in a dataclass, which makes ``__init__``. They have the names of the
+    function's parameters. Fields named in ``buffers`` are tensors or None, and part of the module's
+    state.
 
     >>> from minigrad.nn import functional as F
     >>> class Clipped(FunctionModule, function=F.hardtanh):
@@ -99,7 +100,7 @@ class FunctionModule(Module):
         cls, function: Callable[..., Any] | None = None, buffers: tuple[str, ...] = ()
     ) -> None:
         super().__init_subclass__()
-        if function is None:  # a class that only adds to another
+        if function is None:  # a subclass that only extends another class
             return
         for name in ("__init__", "_arguments", "__dataclass_fields__"):
             setattr(cls, name, _OfDataclass(cls, name))
@@ -113,6 +114,6 @@ class FunctionModule(Module):
                 setattr(self, name, tensor_operand(type(self).__name__, value))
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The function of the inputs."""
+        """Apply the function to the inputs."""
         kept = {name: getattr(self, name) for name in self._arguments}
         return self._function(*inputs, **named, **kept)

@@ -1,7 +1,7 @@
-"""Hooks of all modules: ``mg.nn.modules.module.register_module_forward_hook`` and its kin.
+"""Hooks that are called for every module, as by ``register_module_forward_hook``.
 
-They come before the hooks of the module itself. As long as there are none, calls of modules are as
-they are in :mod:`minigrad.nn.module`.
+The functions are in ``mg.nn.modules.module``. These hooks are called before a module's own hooks.
+Without such hooks, calls of modules run as in :mod:`minigrad.nn.module`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = [
     "register_module_full_backward_pre_hook",
 ]
 
-_of_all = _Hooked(Module(), None)  # holds the hooks of all modules, and is never called
+_of_all = _Hooked(Module(), None)  # has the hooks of all modules, and is never called itself
 _plain: Any = Module.__call__
 
 
@@ -29,7 +29,7 @@ def register_module_forward_hook(
 ) -> Removable:
     """Call ``hook(module, args, output)`` after the forward of any module.
 
-    As :meth:`minigrad.nn.Module.register_forward_hook` of all modules there are and will be.
+    This is :meth:`minigrad.nn.Module.register_forward_hook` for all present and future modules.
 
     >>> import minigrad as mg
     >>> register = mg.nn.modules.module.register_module_forward_hook
@@ -51,7 +51,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Removable:
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removable:
     """Call ``hook(module, grad_output)`` in backward, for any module.
 
-    As :meth:`minigrad.nn.Module.register_full_backward_pre_hook`.
+    Like :meth:`minigrad.nn.Module.register_full_backward_pre_hook`.
     """
     return _registered("register_module_full_backward_pre_hook", "backward_before", hook)
 
@@ -59,7 +59,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Removable:
     """Call ``hook(module, grad_input, grad_output)`` in backward, for any module.
 
-    As :meth:`minigrad.nn.Module.register_full_backward_hook`.
+    Like :meth:`minigrad.nn.Module.register_full_backward_hook`.
     """
     return _registered("register_module_full_backward_hook", "backward", hook)
 
@@ -80,7 +80,7 @@ def _registered(
 
 
 class _RemovableFromAll(Removable):
-    """Removes a hook of all modules, and with the last of them what calls them."""
+    """Handle that removes a hook of all modules. The last one also restores ``Module.__call__``."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class _RemovableFromAll(Removable):
 
 
 def _called(self: Module, *args: Any, **kwargs: Any) -> Any:
-    """``Module.__call__`` as long as there are hooks of all modules."""
+    """``Module.__call__`` while there are hooks of all modules."""
     own = self.__dict__.get("forward")
     hooked = own if type(own) is _Hooked else _Hooked(self, own)
     return hooked.with_those(_of_all)(*args, **kwargs)

@@ -1,8 +1,8 @@
-"""Initialisation of parameters: functions that fill a tensor outside the tape and return it.
+"""Functions that initialise parameters: each fills a tensor outside the tape and returns it.
 
-The *fans* belong to a weight of shape (outputs, inputs, *kernel). ``fan_in`` counts the values that
-each result comes from, inputs times the size of the kernel. ``fan_out`` counts the results that
-each input goes into, outputs times the size of the kernel.
+The *fans* belong to a weight of shape (outputs, inputs, *kernel). ``fan_in`` is the number of
+inputs of each result: inputs times the kernel's size. ``fan_out`` is the number of results that use
+each input: outputs times the kernel's size.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def _checked(op: str, x: Any, ndim: int = 0) -> Any:
-    """A tensor of at least so many dimensions."""
+    """Check that x is a tensor with at least so many dimensions."""
     if not isinstance(x, TensorBase):
         raise TypeError(f"[{op}] expected a Tensor, not {type(x).__name__}")
     if len(x.shape) < ndim:
@@ -57,33 +57,33 @@ def _write(x: Any, values: Any) -> Tensor:
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere."""
+    """Fill with one value."""
     return _write(_checked("constant_", tensor), real("constant_", "val", val))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Fill with zeros."""
     return _write(_checked("zeros_", tensor), 0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Fill with ones."""
     return _write(_checked("ones_", tensor), 1)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix and zeros elsewhere; ValueError for other shapes."""
+    """Fill a matrix with the identity. Raises ValueError for other shapes."""
     if _checked("eye_", tensor).ndim != 2:
         raise ValueError(f"[eye_] a matrix has 2 dimensions, this tensor {tensor.ndim}")
     return _write(tensor, eye(*tensor.shape, dtype=tensor.dtype))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weight of a convolution that hands on its input's channels, as far as there are any.
+    """Fill a convolution's weight so that it copies input channels to output channels.
 
-    The weight (out, in, ...) has 1 at the centre of each filter from a channel to the same one, and
-    0 elsewhere. This holds in each of ``groups`` parts of the outputs. Raises ValueError for other
-    than 3 to 5 dimensions, or where the groups do not divide the outputs.
+    The weight (out, in, ...) has 1 at the centre of the filter from each channel to the same
+    channel, and 0 elsewhere. This holds in each of ``groups`` parts of the outputs. Raises
+    ValueError for other than 3 to 5 dimensions, or where the groups do not divide the outputs.
 
     >>> import minigrad as mg
     >>> mg.nn.init.dirac_(mg.empty(1, 1, 3)).tolist()
@@ -108,7 +108,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Uniform values in [a, b)."""
+    """Fill with uniform values in [a, b)."""
     with no_grad():
         filled: Tensor = _checked("uniform_", tensor).uniform_(a, b, generator=generator)
     return filled
@@ -117,7 +117,7 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Normally distributed values."""
+    """Fill with normally distributed values."""
     with no_grad():
         filled: Tensor = _checked("normal_", tensor).normal_(mean, std, generator=generator)
     return filled
@@ -131,10 +131,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed values, of which those outside [a, b] are drawn again.
+    """Fill with values of the normal distribution truncated to [a, b].
 
-    Drawn at once by the inverse of the distribution, in float64. Bounds that are all beyond 6
-    standard deviations on one side are refused with ValueError, as are crossed ones.
+    Values are computed in float64 by the inverse of the distribution function. Raises ValueError
+    for crossed bounds, and if both bounds are beyond 6 standard deviations on one side.
 
     >>> import minigrad as mg
     >>> x = mg.nn.init.trunc_normal_(mg.empty(1000), std=0.02, a=-0.04, b=0.04)
@@ -167,11 +167,11 @@ def trunc_normal_(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By what a function of this name makes its input's standard deviation smaller, about.
+    """The factor that makes up for the loss of standard deviation in the function of this name.
 
     It is 1 for "linear", "sigmoid" and convolutions by their names, 5/3 for "tanh", sqrt(2) for
-    "relu" and 3/4 for "selu". "leaky_relu" has sqrt(2 / (1 + param**2)), whose slope ``param`` is
-    0.01 unless it is given. ValueError for other names.
+    "relu" and 3/4 for "selu". "leaky_relu" has sqrt(2 / (1 + param**2)), where the slope ``param``
+    is by default 0.01. Raises ValueError for other names.
 
     >>> calculate_gain("tanh")
     1.6666666666666667
@@ -193,14 +193,14 @@ _CONVOLUTIONS = [f"conv{transposed}{n}d" for transposed in ("", "_transpose") fo
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """The fans of a weight; PyTorch's name, which layers of one's own use."""
+    """The fans of a weight, under PyTorch's name, which users' layers call."""
     outputs, inputs, *kernel = _checked("init", tensor, 2).shape
     size = math.prod(kernel)
     return inputs * size, outputs * size
 
 
 def _glorot(op: str, tensor: Tensor, gain: float) -> float:
-    """The standard deviation of Glorot & Bengio 2010, equation 12."""
+    """The standard deviation by Glorot & Bengio 2010, equation 12."""
     fans = sum(_calculate_fan_in_and_fan_out(_checked(op, tensor, 2)))
     return real(op, "gain", gain) * math.sqrt(2.0 / fans) if fans else 0.0
 
@@ -208,9 +208,9 @@ def _glorot(op: str, tensor: Tensor, gain: float) -> float:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Uniform values in (-b, b) with ``b = gain * sqrt(6 / (fan_in + fan_out))``.
+    """Fill with uniform values in (-b, b), ``b = gain * sqrt(6 / (fan_in + fan_out))``.
 
-    Glorot & Bengio 2010, equation 16. ValueError for fewer than two dimensions.
+    Glorot & Bengio 2010, equation 16. Raises ValueError for fewer than two dimensions.
 
     >>> import minigrad as mg
     >>> w = mg.nn.init.xavier_uniform_(mg.empty(3, 5), mg.nn.init.calculate_gain("relu"))
@@ -222,15 +222,15 @@ def xavier_uniform_(
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal values with ``std = gain * sqrt(2 / (fan_in + fan_out))``.
+    """Fill with normal values with ``std = gain * sqrt(2 / (fan_in + fan_out))``.
 
-    Glorot & Bengio 2010, equation 12. ValueError for fewer than two dimensions.
+    Glorot & Bengio 2010, equation 12. Raises ValueError for fewer than two dimensions.
     """
     return normal_(tensor, 0.0, _glorot("xavier_normal_", tensor, gain), generator)
 
 
 def _he(op: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    """The standard deviation of He et al. 2015, equations 14 and 15."""
+    """The standard deviation by He et al. 2015, equations 14 and 15."""
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"[{op}] mode is {mode!r}, but must be 'fan_in' or 'fan_out'")
     fan = _calculate_fan_in_and_fan_out(_checked(op, tensor, 2))[mode == "fan_out"]
@@ -244,11 +244,11 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform values in (-b, b) with ``b = gain * sqrt(3 / fan)``.
+    """Fill with uniform values in (-b, b), ``b = gain * sqrt(3 / fan)``.
 
-    He et al. 2015, equation 14. ``a`` is the slope of a leaky_relu, ``mode`` says which fan counts:
-    "fan_in" keeps the variance on the way forward, "fan_out" on the way back. ValueError for fewer
-    than two dimensions.
+    The source is He et al. 2015, equation 14. ``a`` is the slope of a leaky_relu. ``mode`` says
+    which fan counts: "fan_in" keeps the variance in forward, "fan_out" in backward. Raises
+    ValueError for fewer than two dimensions.
     """
     bound = math.sqrt(3.0) * _he("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -261,7 +261,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal values with ``std = gain / sqrt(fan)``; arguments as of :func:`kaiming_uniform_`.
+    """Fill with normal values with ``std = gain / sqrt(fan)``. See :func:`kaiming_uniform_`.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 64, 3)
@@ -274,11 +274,11 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """``gain`` times a random matrix of orthonormal rows, or columns where there are fewer of them.
+    """Fill with ``gain`` times a random matrix with orthonormal rows, or columns if fewer.
 
-    Saxe et al. 2014; uniform among all such matrices, as the QR factors of a normal one are where
-    R's diagonal is made positive (Mezzadri 2007). Dimensions from the second on count as one.
-    ValueError for fewer than two dimensions.
+    The distribution over such matrices is uniform (Saxe et al. 2014). The matrix is the Q of a
+    normal matrix whose R has a positive diagonal (Mezzadri 2007). Dimensions from the second on
+    count as one. Raises ValueError for fewer than two dimensions.
 
     >>> import minigrad as mg
     >>> w = mg.nn.init.orthogonal_(mg.empty(3, 5))

@@ -33,13 +33,13 @@ __all__ = [
 
 
 def uniform_parameter(op: str, shape: tuple[int, ...], bound: float, dtype: Any) -> Parameter:
-    """A parameter of values drawn from U(-bound, bound)."""
+    """A parameter with values drawn from U(-bound, bound)."""
     check_room(op, shape)
     return Parameter(tensor(drawing().uniform(-bound, bound, shape), dtype))
 
 
 def redraw(module: Any, bound: float) -> None:
-    """Draw weight and bias from U(-bound, bound) anew, in place."""
+    """Draw weight and bias again from U(-bound, bound), in place."""
     with no_grad():
         for p in (module.weight, module.bias):
             if p is not None:
@@ -47,12 +47,13 @@ def redraw(module: Any, bound: float) -> None:
 
 
 class Linear(Module):
-    """``x @ weight.T + bias``: (..., in_features) to (..., out_features).
+    """Linear layer ``x @ weight.T + bias``: (..., in_features) gives (..., out_features).
 
-    The weight has shape (out_features, in_features). Both start in U(-b, b) with b =
-    1/sqrt(in_features), which is He et al. 2015 (Kaiming) uniform with a = sqrt(5), as in PyTorch.
+    The weight has shape (out_features, in_features). Weight and bias start in U(-b, b) with b =
+    1/sqrt(in_features), as in PyTorch. For the weight this is He's (Kaiming) uniform distribution
+    with a = sqrt(5) (He et al. 2015).
 
-    Raises ValueError for negative sizes, and when called where the shapes do not fit.
+    Raises ValueError for negative sizes. A call raises ValueError if the shapes do not fit.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Linear(3, 2)
@@ -77,7 +78,7 @@ class Linear(Module):
         self.bias = uniform_parameter("Linear", (outputs,), bound, kind) if bias else None
 
     def reset_parameters(self) -> None:
-        """Draw starting values anew."""
+        """Draw new starting values."""
         redraw(self, 1.0 / math.sqrt(self.in_features) if self.in_features else 0.0)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,7 +94,9 @@ class Linear(Module):
 
 
 class Identity(Module):
-    """The identity: it stands where a layer may be left out, and takes any arguments.
+    """The identity function as a module, which takes the place of a layer.
+
+    It accepts any arguments.
 
     >>> import minigrad as mg
     >>> mg.nn.Identity(16, affine=True)(mg.ones(2)).tolist()
@@ -109,7 +112,7 @@ class Identity(Module):
 
 
 class Flatten(FunctionModule, function=flatten):
-    """:func:`minigrad.flatten` of all dimensions but the first, that of the batch.
+    """:func:`minigrad.flatten` as a module: by default of all dimensions except the batch.
 
     >>> import minigrad as mg
     >>> mg.nn.Flatten()(mg.ones(2, 3, 4)).shape
@@ -121,7 +124,7 @@ class Flatten(FunctionModule, function=flatten):
 
 
 class Unflatten(Module):
-    """:func:`minigrad.unflatten` as a module: one dimension as several.
+    """:func:`minigrad.unflatten` as a module: splits one dimension into several.
 
     >>> import minigrad as mg
     >>> mg.nn.Unflatten(1, (2, 3))(mg.ones(4, 6)).shape
@@ -136,7 +139,7 @@ class Unflatten(Module):
         self.unflattened_size = size_of("Unflatten", tuple(unflattened_size))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x with that dimension as several."""
+        """Split the dimension of x into several."""
         return unflatten(x, self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
@@ -150,36 +153,36 @@ class Unflatten(Module):
 if TYPE_CHECKING:
 
     class AnyModule(Module):
-        """A module of which a type checker does not know the class: it may have any attribute."""
+        """A module of a class that type checkers do not know. It may have any attribute."""
 
         def __getattr__(self, name: str) -> Any: ...
 
 
 class _Row(Module):
-    """Modules in order, named "0", "1", ... unless they have names of their own."""
+    """Base of containers: modules in order, named "0", "1", ... unless given other names."""
 
     def append(self: _R, module: Module) -> _R:
-        """Add a module at the end; returns the container. TypeError for anything else."""
+        """Add a module at the end, and return the container. Raises TypeError for anything else."""
         return self.extend((module,))
 
     def extend(self: _R, modules: Iterable[Module]) -> _R:
-        """Add modules at the end; returns the container. TypeError for anything else."""
+        """Add modules at the end, and return the container. Raises TypeError for anything else."""
         number = len(self)
         for module in list(modules):
-            while str(number) in self.__dict__:  # as in a part of another, or one's own names
+            while str(number) in self.__dict__:  # after a slice, or with names of the user's
                 number += 1
             setattr(self, str(number), _checked(self, module))
             number += 1
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module before another, as in a list; all are numbered anew."""
+        """Insert a module, as into a list. All modules are renumbered."""
         modules = self._held()
         modules.insert(integer(type(self).__name__, "an index", index), _checked(self, module))
         self._renumber(modules)
 
     def pop(self, index: int) -> Module:
-        """Take a module out and return it; those after it are numbered anew."""
+        """Remove a module and return it. Later modules are renumbered."""
         module: Module = self[index]
         del self[index]
         return module
@@ -198,13 +201,13 @@ class _Row(Module):
         return [value for value in self.__dict__.values() if isinstance(value, Module)]
 
     def _renumber(self, modules: list[Module]) -> None:
-        """Hold these modules and no others, named "0", "1", ..."""
+        """Replace the modules by these, named "0", "1", ..."""
         for name in self._names():
             delattr(self, name)
         self.extend(modules)
 
     def _part(self, modules: dict[str, Module]) -> Module:
-        """A container of some of the modules, whose names here are given."""
+        """A container of some of the modules, with the names they have here."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -231,7 +234,7 @@ class _Row(Module):
         self._renumber([self.__dict__[name] for name in names if name not in gone])
 
     def _name(self, index: int) -> str:
-        """Under which name a module stands that is counted from either end."""
+        """The name of the module at an index, which may be negative."""
         names = self._names()
         op = type(self).__name__
         try:
@@ -259,9 +262,9 @@ def _checked(container: Module, module: Any) -> Module:
 
 
 class Sequential(_Row):
-    """Modules one after the other, named "0", "1", ...; or as in a dict of names and modules.
+    """Modules that are called one after another, named "0", "1", ... or by the names of a dict.
 
-    A slice keeps their names.
+    A slice keeps the names.
 
     >>> import minigrad as mg
     >>> mg.nn.Sequential(mg.nn.Linear(4, 3), mg.nn.ReLU())
@@ -283,7 +286,7 @@ class Sequential(_Row):
         return Sequential(modules)
 
     def forward(self, x: Any) -> Any:
-        """The input through all modules in order."""
+        """Pass the input through all modules in order."""
         for module in self.__dict__.values():
             if isinstance(module, Module):
                 x = module(x)
@@ -291,7 +294,7 @@ class Sequential(_Row):
 
 
 class ModuleList(_Row):
-    """A list of modules that a module finds among its attributes, as it does not in a plain list.
+    """A list of modules. A module finds their parameters, unlike those in a plain list.
 
     >>> import minigrad as mg
     >>> layers = mg.nn.ModuleList(mg.nn.Linear(2, 2) for _ in range(3))
@@ -306,7 +309,7 @@ class ModuleList(_Row):
         return ModuleList(modules.values())
 
     def __repr__(self) -> str:
-        """Neighbours that look alike are shown once, with their number."""
+        """The repr. Adjacent modules with the same repr are shown once, with their number."""
         lines, start = [], 0
         for text, alike in itertools.groupby(map(repr, self)):
             count = len(list(alike))
@@ -319,9 +322,9 @@ class ModuleList(_Row):
 
 
 class ModuleDict(Module):
-    """A dict of modules that a module finds among its attributes, as it does not in a plain dict.
+    """A dict of modules. A module finds their parameters, unlike those in a plain dict.
 
-    Raises ValueError for names that are attributes of it, such as ``items``.
+    Raises ValueError for names of the dict's own attributes, such as ``items``.
 
     >>> import minigrad as mg
     >>> heads = mg.nn.ModuleDict({"mean": mg.nn.Linear(2, 1), "scale": mg.nn.Linear(2, 1)})
@@ -335,7 +338,7 @@ class ModuleDict(Module):
         self.update({} if modules is None else modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Set all of these: those of a dict, or pairs of a name and a module."""
+        """Set all modules of a dict, or of pairs of a name and a module."""
         try:
             named = dict(modules)
         except (TypeError, ValueError):
@@ -347,7 +350,7 @@ class ModuleDict(Module):
             self[name] = module
 
     def keys(self) -> list[str]:
-        """The names, in the order of setting them."""
+        """The names, in the order in which they were set."""
         return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
 
     def values(self) -> list[Module]:
@@ -383,12 +386,12 @@ class ModuleDict(Module):
         delattr(self, name)
 
     def pop(self, name: str) -> Module:
-        """Take a module out, and return it; KeyError for a name that is not there."""
+        """Remove a module, and return it. Raises KeyError for a missing name."""
         module: Module = self[name]
         del self[name]
         return module
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         for name in self.keys():
             del self[name]

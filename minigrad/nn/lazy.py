@@ -54,25 +54,25 @@ __all__ = [
 
 
 class _Unset(Uninitialized):
-    """A tensor without a shape, until :meth:`materialize` makes an ordinary one of it."""
+    """A tensor without a shape. :meth:`materialize` turns it into an ordinary tensor."""
 
     __slots__ = ()
     _becomes: ClassVar[type]
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Take on a shape, with zeros, and the ordinary class; it stays the same object."""
+        """Take a shape, filled with zeros, and the ordinary class. The object stays the same."""
         on_cpu(device)
         kind = self.dtype if dtype is None else as_dtype(dtype)  # type: ignore[attr-defined]
         self._take(zeros(size_of("materialize", (shape,)), dtype=kind))
 
     def _take(self, values: Tensor) -> None:
-        """Take on the memory of these values."""
+        """Take the memory of these values."""
         replace(self, values._h)  # type: ignore[arg-type]
         self.__class__ = self._becomes
 
     @property
     def shape(self) -> Any:
-        """ValueError: there is none yet."""
+        """Raise a ValueError: there is no shape yet."""
         raise ValueError(
             f"[{type(self).__name__}] has no shape yet: call its module once with an input"
         )
@@ -99,7 +99,7 @@ class _Unset(Uninitialized):
 
 
 class UninitializedParameter(_Unset, Parameter):
-    """A parameter without a shape, which a lazy layer gives it at its first call.
+    """A parameter without a shape. A lazy layer sets the shape at its first call.
 
     >>> import minigrad as mg
     >>> p = mg.nn.UninitializedParameter()
@@ -112,19 +112,19 @@ class UninitializedParameter(_Unset, Parameter):
     _becomes = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
-        """A parameter of this dtype."""
+        """An uninitialised parameter of this dtype."""
         on_cpu(device)
         return Parameter.__new__(cls, zeros(0, dtype=as_dtype(dtype)), requires_grad)  # type: ignore[return-value]
 
 
 class UninitializedBuffer(_Unset, Tensor):
-    """As :class:`UninitializedParameter`, for a buffer."""
+    """Like :class:`UninitializedParameter`, for a buffer."""
 
     __slots__ = ()
     _becomes = Tensor
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> Self:
-        """A buffer of this dtype."""
+        """An uninitialised buffer of this dtype."""
         on_cpu(device)
         self = zeros(0, dtype=as_dtype(dtype), requires_grad=requires_grad)
         self.__class__ = cls
@@ -139,26 +139,26 @@ def _unset(cls: Any, requires_grad: bool, dtype: str) -> Any:
 
 
 class _Lazy(Module):
-    """Becomes a layer of the ordinary class ``cls_to_become`` when it is first called.
+    """Base of lazy layers: the first call turns the layer into one of class ``cls_to_become``.
 
-    The class changes, so that later calls cost nothing. Parameters and buffers stay the same
-    objects: an optimizer may hold them from the start.
+    The object's class changes, so that later calls have no overhead. Parameters and buffers stay
+    the same objects, so an optimizer may hold them from the start.
     """
 
     cls_to_become: ClassVar[Any]
-    _size: ClassVar[str]  # the attribute that the input tells
+    _size: ClassVar[str]  # name of the attribute that the first input determines
 
     def has_uninitialized_params(self) -> bool:
-        """Whether there is a parameter or buffer without a shape."""
+        """True if a parameter or buffer has no shape yet."""
         return any(isinstance(value, Uninitialized) for value in self.__dict__.values())
 
     def reset_parameters(self) -> None:
-        """Set starting values anew, where there are shapes."""
+        """Reset the parameters that have shapes to their starting values."""
         if not self.has_uninitialized_params():
             self.cls_to_become.reset_parameters(self)
 
     def initialize_parameters(self, x: Tensor) -> None:
-        """Give parameters and buffers the shapes that fit this input, and their starting values."""
+        """Give parameters and buffers the shapes for this input, and their starting values."""
         size = self._size_of(x)
         setattr(self, self._size, size)
         if self.has_uninitialized_params():
@@ -171,7 +171,7 @@ class _Lazy(Module):
         """Become the ordinary layer, and return its output for x."""
         self.initialize_parameters(x)
         self.__class__ = self.cls_to_become
-        return type(self).forward(self, x, *args, **kwargs)  # the hooks are being called
+        return type(self).forward(self, x, *args, **kwargs)  # hooks are already being called
 
     def _size_of(self, x: Tensor) -> int:
         """The sizes that the input determines."""
@@ -188,7 +188,7 @@ class _Lazy(Module):
 class LazyLinear(_Lazy, Linear):
     """:class:`Linear` that learns ``in_features`` from its first input.
 
-    A state may be loaded before that. Raises ValueError for a size below 0.
+    A state may be loaded before the first input. Raises ValueError for a size below 0.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.LazyLinear(2)
@@ -281,7 +281,7 @@ class _LazyConv(_LazyConvolution):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """As :class:`LazyConv2d`, over one spatial dimension."""
+    """Like :class:`LazyConv2d`, over one spatial dimension."""
 
     cls_to_become = Conv1d
 
@@ -299,7 +299,7 @@ class LazyConv2d(_LazyConv, Conv2d):
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """As :class:`LazyConv2d`, over three spatial dimensions."""
+    """Like :class:`LazyConv2d`, over three spatial dimensions."""
 
     cls_to_become = Conv3d
 
@@ -328,7 +328,7 @@ class _LazyConvTranspose(_LazyConvolution):
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """As :class:`LazyConvTranspose2d`, over one spatial dimension."""
+    """Like :class:`LazyConvTranspose2d`, over one spatial dimension."""
 
     cls_to_become = ConvTranspose1d
 
@@ -340,7 +340,7 @@ class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """As :class:`LazyConvTranspose2d`, over three spatial dimensions."""
+    """Like :class:`LazyConvTranspose2d`, over three spatial dimensions."""
 
     cls_to_become = ConvTranspose3d
 
@@ -388,7 +388,7 @@ class _LazyNorm(_Lazy):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """As :class:`LazyBatchNorm2d`, for inputs of shape (N, C) or (N, C, L)."""
+    """Like :class:`LazyBatchNorm2d`, for inputs of shape (N, C) or (N, C, L)."""
 
     cls_to_become = BatchNorm1d
 
@@ -406,7 +406,7 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """As :class:`LazyBatchNorm2d`, for inputs of shape (N, C, D, H, W)."""
+    """Like :class:`LazyBatchNorm2d`, for inputs of shape (N, C, D, H, W)."""
 
     cls_to_become = BatchNorm3d
 
@@ -427,7 +427,7 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
-    """As :class:`LazyInstanceNorm2d`, for inputs of shape (N, C, L) or (C, L)."""
+    """Like :class:`LazyInstanceNorm2d`, for inputs of shape (N, C, L) or (C, L)."""
 
     cls_to_become = InstanceNorm1d
 
@@ -439,6 +439,6 @@ class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
-    """As :class:`LazyInstanceNorm2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :class:`LazyInstanceNorm2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     cls_to_become = InstanceNorm3d

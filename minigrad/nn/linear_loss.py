@@ -21,7 +21,7 @@ __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """PyTorch's choice of how to cut a batch to save memory: it is kept and changes nothing."""
+    """PyTorch's options for cutting a batch to save memory. They are kept and change nothing."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -31,10 +31,10 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(Module):
-    """:func:`minigrad.nn.functional.linear_cross_entropy` as a module with weights of its own.
+    """:func:`minigrad.nn.functional.linear_cross_entropy` as a module with its own weights.
 
-    ``linear`` scores ``num_classes`` classes for each of the targets of a row, whose shape is
-    ``out_features``. Called with inputs (N, in_features) and targets (N, *out_features).
+    ``linear`` scores ``num_classes`` classes for each target of a row. ``out_features`` is the
+    shape of a row's targets. A call takes inputs (N, in_features) and targets (N, *out_features).
 
     >>> import minigrad as mg
     >>> loss = mg.nn.LinearCrossEntropyLoss(4, 3)

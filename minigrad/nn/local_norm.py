@@ -29,7 +29,7 @@ class LocalResponseNorm(Module):
         self.k = k
 
     def forward(self, x: Tensor) -> Tensor:
-        """x divided by what is around it in other channels."""
+        """Divide x by the local response of neighbouring channels."""
         return F.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
@@ -38,10 +38,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """:class:`LocalResponseNorm` over the channels on both sides alike, as in old programs.
+    """:class:`LocalResponseNorm` over equally many channels on both sides, as in old programs.
 
-    They are ``2 * ((size + 1) // 2) - 1`` channels; alpha is divided by ``size`` also where that is
-    even. PyTorch's sums keep a channel one step too long, and these do not.
+    There are ``2 * ((size + 1) // 2) - 1`` channels. alpha is always divided by ``size``, also if
+    it is even. PyTorch's sums keep a channel one step too long. These sums do not.
 
     >>> import minigrad as mg
     >>> mg.nn.CrossMapLRN2d(3)
@@ -52,6 +52,6 @@ class CrossMapLRN2d(LocalResponseNorm):
         super().__init__(size, alpha, beta, k)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x divided by what is around it in other channels."""
+        """Divide x by the local response of neighbouring channels."""
         count = 2 * ((self.size + 1) // 2) - 1
         return F.local_response_norm(x, count, self.alpha * count / self.size, self.beta, self.k)

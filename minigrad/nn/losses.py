@@ -1,6 +1,6 @@
-"""Loss and distance modules; the formula of each is in the docstring of its function.
+"""Loss and distance modules. The docstring of each function has the formula.
 
-Called with the inputs of the function; weights are buffers.
+A call takes the inputs of the function. Weights are buffers.
 """
 
 from __future__ import annotations

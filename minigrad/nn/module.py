@@ -1,4 +1,4 @@
-"""Module, the base class of layers, and Parameter, a tensor that a module trains."""
+"""Classes Module, the base of layers, and Parameter, a tensor that is trained."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["Module", "Parameter"]
 
 
 class Parameter(Tensor):
-    """A leaf tensor that a Module finds among its attributes; it requires grad by default.
+    """A leaf tensor that a Module finds among its attributes. It requires grad by default.
 
-    It shares the memory of the tensor it is made from. Operations on it return plain tensors.
+    A parameter shares the memory of the tensor that it is made from. Operations on it return plain
+    tensors.
 
     >>> import minigrad as mg
     >>> p = mg.nn.Parameter(mg.zeros(2))
@@ -34,14 +35,14 @@ class Parameter(Tensor):
     >>> isinstance(p, mg.Tensor), type(p + 1) is mg.Tensor
     (True, True)
 
-    It takes attributes of one's own, which are pickled, and are in a copy but not in a deepcopy, as
-    in PyTorch.
+    Users may set their own attributes. As in PyTorch a pickle and a copy keep them, and a deepcopy
+    does not.
     """
 
     __slots__ = ()
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        """A parameter on the memory of ``data``; other data than a tensor is copied."""
+        """A parameter on the memory of ``data``. Data that is no tensor is copied."""
         source: Any = data if isinstance(data, TensorBase) else tensor(() if data is None else data)
         if not source._h.contiguous:
             source = f.clone(source)
@@ -61,7 +62,7 @@ class Parameter(Tensor):
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        """A parameter with memory of its own and, as in PyTorch, no ``grad``."""
+        """A parameter with its own memory and, as in PyTorch, without ``grad``."""
         copy = Parameter.__new__(type(self), self.detach().clone(), self.requires_grad)
         memo[id(self)] = copy
         return copy
@@ -76,13 +77,13 @@ def _rebuild(values: Any, requires_grad: bool, cls: type[Parameter] = Parameter)
 
 
 class Uninitialized:
-    """Mark of parameters and buffers that have no shape before their module is first called."""
+    """Marker class of parameters and buffers that have no shape before the first call."""
 
     __slots__ = ()
 
 
 class _Hook(NamedTuple):
-    """A function that is called before or after a forward."""
+    """A hook: a function that is called before or after a forward."""
 
     function: Callable[..., Any]
     with_kwargs: bool
@@ -90,22 +91,22 @@ class _Hook(NamedTuple):
 
 
 class _Hooked:
-    """A module's forward with what is called before and after it.
+    """A module's forward together with its hooks.
 
-    It stands among the module's attributes as long as there are hooks: it and the module are a
-    cycle, which the last hook that is removed ends.
+    It is an attribute of the module while there are hooks. It and the module are a reference cycle,
+    which ends when the last hook is removed.
     """
 
     def __init__(self, module: Module, forward: Callable[..., Any] | None) -> None:
         self.module = module
-        self.forward = forward  # where it was an attribute of the module's own
+        self.forward = forward  # set if forward is an attribute of the instance
         self.before: list[_Hook] = []
         self.after: list[_Hook] = []
         self.backward_before: list[_Hook] = []
         self.backward: list[_Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        called: set[int] = set()  # the places of hooks after forward
+        called: set[int] = set()  # positions of the hooks after forward that were called
         try:
             args, kwargs = self._prepared(args, kwargs)
             watched = self._watched()
@@ -127,14 +128,14 @@ class _Hooked:
         return output
 
     def with_those(self, of: _Hooked) -> _Hooked:
-        """The same forward with another's hooks around it, which come first."""
+        """The same forward with the hooks of ``of`` before its own."""
         both = _Hooked(self.module, self.forward)
         for when in ("before", "after", "backward_before", "backward"):
             setattr(both, when, getattr(of, when) + getattr(self, when))
         return both
 
     def _watched(self) -> Any:
-        """Caller of the backward hooks of this call; None where there are none to call."""
+        """The object that calls the backward hooks of this call, or None if there are none."""
         if not (self.backward_before or self.backward) or not mode.enabled:
             return None
         from minigrad.nn.backward_hooks import Watched
@@ -142,7 +143,7 @@ class _Hooked:
         return Watched(self.module, self.backward_before, self.backward)
 
     def _prepared(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The arguments as hooks before forward make them."""
+        """The arguments after the hooks before forward."""
         for hook in tuple(self.before):
             if hook.with_kwargs:
                 changed = hook.function(self.module, args, kwargs)
@@ -167,7 +168,7 @@ class _Hooked:
         return hook.function(self.module, args, output)
 
     def release(self) -> None:
-        """Leave the module as it was, if there are no hooks any more."""
+        """Restore the module if there are no hooks any more."""
         held = self.module.__dict__
         some = self.before or self.after or self.backward_before or self.backward
         if some or held.get("forward") is not self:
@@ -179,7 +180,7 @@ class _Hooked:
 
 
 class _RemovableHook(Removable):
-    """Removes a hook of a module, and what stood for hooks with the last of them."""
+    """Handle that removes a hook of a module. The last one also restores the module's forward."""
 
     __slots__ = ("_of",)
 
@@ -198,14 +199,14 @@ class _RemovableHook(Removable):
 
 
 class LoadResult(NamedTuple):
-    """The names that :meth:`Module.load_state_dict` did not find, and those it had no use for."""
+    """The missing and unexpected names of :meth:`Module.load_state_dict`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 def _copy_all(values: Mapping[str, Any], into: Mapping[str, Any]) -> None:
-    """Copy values into the tensors of the same names."""
+    """Copy values into the tensors with the same names."""
     with no_grad():
         for name, value in values.items():
             into[name].copy_(value)
@@ -215,11 +216,12 @@ _M = TypeVar("_M", bound="Module")
 
 
 class Module:
-    """A part of a model: its parameters, buffers and submodules are simply its attributes.
+    """Base of layers and models. Parameters, buffers and submodules are attributes.
 
-    A subclass makes them in ``__init__`` and computes in ``forward``; calling the module calls
-    that. Parameters are the attributes of type :class:`Parameter`, submodules those of type Module,
-    buffers the tensors given to :meth:`register_buffer`. Their order is that of setting them.
+    A subclass sets them in ``__init__`` and computes in ``forward``. A call of the module calls
+    ``forward``. Parameters are attributes of type :class:`Parameter`, submodules of type Module.
+    Buffers are the tensors given to :meth:`register_buffer`. Each kind keeps the order in which it
+    was set.
 
     >>> import minigrad as mg
     >>> class Scale(mg.nn.Module):
@@ -236,10 +238,12 @@ class Module:
     """
 
     training: bool = True
-    _buffers: Mapping[str, bool] = {}  # the names of buffers, and whether the state holds them
+    _buffers: Mapping[str, bool] = {}  # name of each buffer: True if the state has it
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """TypeError for a value that would silently take the place of a parameter, a submodule or a
+        """Set an attribute.
+
+        Raises TypeError for a value that would silently replace a parameter, a submodule or a
         buffer.
         """
         held = self.__dict__.get(name)
@@ -264,24 +268,24 @@ class Module:
 
     @property
     def _modules(self) -> MutableMapping[str, Any]:
-        """PyTorch's dict of submodules, which writes through."""
+        """PyTorch's dict of submodules. Writes to the dict set attributes."""
         from minigrad.nn.part_dicts import Held
 
         return Held(self, Module)
 
     @property
     def _parameters(self) -> MutableMapping[str, Any]:
-        """PyTorch's dict of a module's own parameters, which writes through."""
+        """PyTorch's dict of the module's own parameters. Writes to the dict set attributes."""
         from minigrad.nn.part_dicts import Held
 
         return Held(self, Parameter)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the module's output; every subclass has its own."""
+        """Compute the module's output. Every subclass defines this method."""
         raise NotImplementedError(f"[{type(self).__name__}] has no forward method")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """As forward."""
+        """Call forward."""
         return self.forward(*args, **kwargs)
 
     def register_forward_hook(
@@ -292,13 +296,13 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> Removable:
-        """Call ``hook(module, args, output)`` after forward; what it returns replaces the output,
-        unless that is None.
+        """Call ``hook(module, args, output)`` after forward.
 
-        With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. ``prepend`` puts it
-        before those that there are. With ``always_call`` it is called, with None as output, also
-        where forward or another hook raised an error. Returns what removes the hook,
-        ``handle.remove()``. TypeError for what is no function.
+        A result other than None replaces the output. With ``with_kwargs`` the call is
+        ``hook(module, args, kwargs, output)``. ``prepend`` puts the hook before the present ones.
+        With ``always_call`` the hook is called, with None as output, even if forward or another
+        hook raised an error. Returns a handle: ``handle.remove()`` removes the hook. Raises
+        TypeError unless the hook is a function.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.ReLU()
@@ -312,11 +316,11 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Removable:
-        """Call ``hook(module, args)`` before forward; what it returns replaces the arguments,
-        unless that is None.
+        """Call ``hook(module, args)`` before forward.
 
-        With ``with_kwargs`` it is ``hook(module, args, kwargs)``, which returns None or a pair of
-        both. ``prepend`` puts it before those that there are.
+        A result other than None replaces the arguments. With ``with_kwargs`` the call is
+        ``hook(module, args, kwargs)``, which returns None or a pair of both. ``prepend`` puts the
+        hook before the present ones.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.ReLU()
@@ -330,21 +334,21 @@ class Module:
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Removable:
-        """Call ``hook(module, grad_output)`` in backward when the gradients of the outputs are
-        there; what it returns replaces them, unless that is None.
+        """Call ``hook(module, grad_output)`` in backward when the outputs have their gradients.
 
-        ``grad_output`` is a tuple, with None for outputs without a gradient.
+        A result other than None replaces these gradients. ``grad_output`` is a tuple, with None for
+        outputs without a gradient.
         """
         return self._hooked(hook, "backward_before", prepend, False)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Removable:
-        """Call ``hook(module, grad_input, grad_output)`` in backward when the gradients of the
-        positional arguments are there; what it returns replaces them, unless that is None.
+        """Call ``hook(module, grad_input, grad_output)`` when the inputs have their gradients.
 
-        Both are tuples, with None for what has no gradient. Where no argument requires grad, it is
-        called with the gradients of the outputs.
+        The inputs are the positional arguments. A result other than None replaces their gradients.
+        Both gradients are tuples, with None for a tensor without a gradient. If no argument
+        requires grad, the hook is called when the outputs have their gradients.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.Linear(2, 1)
@@ -363,7 +367,8 @@ class Module:
             raise TypeError(
                 f"[{type(self).__name__}] a hook is a function, not {type(function).__name__}"
             )
-        # Modules without hooks, nearly all, are called no slower: an attribute hides the method.
+        # An attribute hides the method __call__, so that modules without hooks are called no
+        # slower.
         forward = self.__dict__.get("forward")
         if type(forward) is not _Hooked:
             forward = self.__dict__["forward"] = _Hooked(self, forward)
@@ -375,15 +380,16 @@ class Module:
     # ---- what it is made of ----
 
     def __delattr__(self, name: str) -> None:
-        """A buffer that is taken out is none any more."""
+        """Delete an attribute, and forget that it was a buffer."""
         super().__delattr__(name)
         if name in self._buffers:
             self._buffers = {k: kept for k, kept in self._buffers.items() if k != name}
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Set a parameter as the attribute ``name``; None says that there is none.
+        """Set a parameter as the attribute ``name``. None means that there is no parameter.
 
-        Raises KeyError for a name that is empty, has a dot or is in use, unless by a parameter.
+        Raises KeyError for a name that is empty, has a dot, or is in use by anything but a
+        parameter.
         """
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -394,9 +400,9 @@ class Module:
         setattr(self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Set a module as the attribute ``name``; None says that there is none.
+        """Set a module as the attribute ``name``. None means that there is no module.
 
-        Raises KeyError for a name that is empty, has a dot or is in use, unless by a module.
+        Raises KeyError for a name that is empty, has a dot, or is in use by anything but a module.
 
         >>> import minigrad as mg
         >>> net = mg.nn.Module()
@@ -410,14 +416,14 @@ class Module:
         setattr(self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """As :meth:`add_module`."""
+        """:meth:`add_module` under another name."""
         self.add_module(name, module)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set a tensor that is no parameter as the attribute ``name``.
 
-        It moves with :meth:`to` and, if persistent, is part of the state. Raises KeyError for a
-        name that is empty, has a dot or is in use, unless by a buffer.
+        :meth:`to` converts the buffer. A persistent buffer is part of the state. Raises KeyError
+        for a name that is empty, has a dot, or is in use by anything but a buffer.
         """
         if tensor is not None and not isinstance(tensor, TensorBase):
             kind = type(tensor).__name__
@@ -427,9 +433,9 @@ class Module:
         setattr(self, name, tensor)
 
     def _check_name(self, op: str, name: str, kind: type | None = None) -> None:
-        """KeyError, as in PyTorch, for a name in use by what is not of this kind.
+        """Raise a KeyError, as in PyTorch, if an attribute of another kind has this name.
 
-        The kind is a class, or None for buffers. An attribute that is None is of no kind yet.
+        The kind is a class, or None for buffers. An attribute that is None has no kind yet.
         """
         if not isinstance(name, str):
             raise TypeError(f"[{op}] a name must be a string, not {type(name).__name__}")
@@ -446,7 +452,7 @@ class Module:
             raise KeyError(f"[{op}] {type(self).__name__} has an attribute {name!r} already")
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The submodules of this module itself, each once."""
+        """The direct submodules with their names, each once."""
         seen: set[int] = set()
         for name, value in self.__dict__.items():
             if isinstance(value, Module) and id(value) not in seen:
@@ -454,15 +460,16 @@ class Module:
                 yield name, value
 
     def children(self) -> Iterator[Module]:
-        """The submodules of this module itself."""
+        """The direct submodules."""
         return (child for _, child in self.named_children())
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it with dotted names, each once unless duplicates are kept.
+        """This module and all modules below it, with dotted names.
 
-        Modules in ``memo`` are left out; each one that comes is added to it.
+        Each comes once if ``remove_duplicate``. Modules in ``memo`` are left out. Every returned
+        module is added to ``memo``.
         """
         if not remove_duplicate:
             for above, module in self._below(prefix and f"{prefix}.", ()):
@@ -477,7 +484,7 @@ class Module:
             yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it, each once unless duplicates are kept."""
+        """This module and all modules below it, each once if ``remove_duplicate``."""
         every = self.named_modules(remove_duplicate=remove_duplicate)
         return (module for _, module in every)
 
@@ -503,7 +510,7 @@ class Module:
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters of this module and, if ``recurse``, all below it, with dotted names.
 
-        Each comes once, unless duplicates are kept: then under every name that it has.
+        Each comes once, or without ``remove_duplicate`` under every name that it has.
         """
         chosen = lambda _, __, value: isinstance(value, Parameter)  # noqa: E731
         return self._named_tensors(chosen, prefix, recurse, remove_duplicate)
@@ -517,7 +524,7 @@ class Module:
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers of this module and, if ``recurse``, all below it, with dotted names.
 
-        Each comes once, unless duplicates are kept.
+        Each comes once if ``remove_duplicate``.
         """
 
         def chosen(module: Module, name: str, value: Any) -> bool:
@@ -531,9 +538,9 @@ class Module:
         return (b for _, b in self.named_buffers("", recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module below this one with this dotted name, or this one for "".
+        """The module below this one with a dotted name. The name "" means this module.
 
-        Raises AttributeError where there is none.
+        Raises AttributeError if there is none.
         """
         module: Any = self
         for name in target.split(".") if target else ():
@@ -541,7 +548,7 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter with this dotted name; AttributeError where there is none."""
+        """The parameter with this dotted name. Raises AttributeError if there is none."""
         above, _, name = target.rpartition(".")
         found: Parameter = self.get_submodule(above)._named(
             "get_parameter", name, Parameter, target
@@ -549,7 +556,7 @@ class Module:
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer with this dotted name; AttributeError where there is none."""
+        """The buffer with this dotted name. Raises AttributeError if there is none."""
         above, _, name = target.rpartition(".")
         owner = self.get_submodule(above)
         found: Tensor = owner._named("get_buffer", name, TensorBase, target)
@@ -567,9 +574,9 @@ class Module:
         )
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module in the place of this dotted name.
+        """Set the module with this dotted name.
 
-        Raises AttributeError where no module is to hold it, or, if strict, where there was none.
+        Raises AttributeError if there is no parent module, or, if strict, no module to replace.
         """
         if not isinstance(module, Module):
             raise TypeError(
@@ -586,16 +593,16 @@ class Module:
     # ---- what is done to all of it ----
 
     def apply(self: _M, fn: Callable[[Module], Any]) -> _M:
-        """Call ``fn`` with every module below this one and then with this one."""
+        """Call ``fn`` with every module below this one, and then with this one."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def train(self: _M, mode: bool = True) -> _M:
-        """Say to this module and all below it whether they are being trained.
+        """Set the training mode of this module and all modules below it.
 
-        Raises TypeError for what is neither True nor False.
+        Raises TypeError unless ``mode`` is True or False.
         """
         if not (isinstance(mode, bool) or is_numpys("bool_", mode)):
             raise TypeError(f"[train] mode must be True or False, not {type(mode).__name__}")
@@ -604,17 +611,17 @@ class Module:
         return self
 
     def eval(self: _M) -> _M:
-        """As ``train(False)``."""
+        """Set evaluation mode: ``train(False)``."""
         return self.train(False)
 
     def requires_grad_(self: _M, requires_grad: bool = True) -> _M:
-        """Make all parameters require gradients, or none."""
+        """Set whether all parameters require gradients."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to 0."""
+        """Set the gradients of all parameters to None, or to 0."""
         for p in self.parameters():
             if p.grad is not None:
                 p.grad = None if set_to_none else p.grad.detach().zero_()
@@ -627,10 +634,10 @@ class Module:
         non_blocking: bool = False,
         memory_format: Any = None,
     ) -> _M:
-        """Turn all float parameters, their gradients and float buffers into another float dtype.
+        """Cast all float parameters, their gradients and float buffers to another float dtype.
 
         Parameters stay the same objects, so that an optimizer that holds them keeps working. A
-        device may be named before the dtype, or instead of one: the CPU. The other switches are
+        device, which is the CPU, may stand before the dtype or in its place. The other flags are
         PyTorch's and change nothing.
 
         Raises TypeError for other dtypes, RuntimeError for another device.
@@ -655,47 +662,48 @@ class Module:
         return self
 
     def cpu(self: _M) -> _M:
-        """Itself: there is no other device."""
+        """The module itself: there is no other device."""
         return self
 
     def cuda(self: _M, device: Any = None) -> _M:
-        """RuntimeError: minigrad computes on the CPU."""
+        """Raise a RuntimeError: minigrad computes on the CPU."""
         on_cpu("cuda" if device is None else f"cuda:{device}")
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: minigrad runs each operation as it is called."""
+        """Do nothing: minigrad runs each operation when it is called."""
 
     def share_memory(self: _M) -> _M:
-        """Itself: threads share all memory, and processes none."""
+        """The module itself: threads share all memory, and processes none."""
         return self
 
     def float(self: _M) -> _M:
-        """As ``to(mg.float32)``."""
+        """``to(mg.float32)``."""
         return self.to("float32")
 
     def double(self: _M) -> _M:
-        """As ``to(mg.float64)``."""
+        """``to(mg.float64)``."""
         return self.to("float64")
 
     def half(self: _M) -> _M:
-        """TypeError: halves are for storage, as ``{k: v.half() for k, v in state_dict().items()}``.
+        """Raise a TypeError: halves are for storage only.
 
-        :meth:`load_state_dict` takes those.
+        Store a state in halves by ``{k: v.half() for k, v in state_dict().items()}``.
+        :meth:`load_state_dict` accepts such a state.
         """
         return self.to("float16")
 
     def bfloat16(self: _M) -> _M:
-        """As :meth:`half`."""
+        """Raise a TypeError, as :meth:`half` does."""
         return self.to("bfloat16")
 
     # ---- its state ----
 
     def get_extra_state(self) -> Any:
-        """Return further state of this module; a class that has such state defines this method.
+        """Return further state of this module. Only classes with such state define this method.
 
-        It is saved as "_extra_state" under the module's name, and given to
-        :meth:`set_extra_state` where the state is loaded.
+        It is saved as "_extra_state" under the module's name. Loading a state passes it to
+        :meth:`set_extra_state`.
 
         >>> import minigrad as mg
         >>> class Counting(mg.nn.Module):
@@ -714,11 +722,14 @@ class Module:
         raise NotImplementedError(f"[{type(self).__name__}] has no get_extra_state method")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what :meth:`get_extra_state` gave; called after all tensors are loaded."""
+        """Load the result of :meth:`get_extra_state`.
+
+        It is called after all tensors were loaded.
+        """
         raise NotImplementedError(f"[{type(self).__name__}] has no set_extra_state method")
 
     def _owners(self, prefix: str = "") -> Iterator[tuple[str, Module, str]]:
-        """Parameters and persistent buffers, under every name they have: of whom, and how there."""
+        """For each dotted name of a parameter or persistent buffer: its module, its name there."""
         for above, module in self._below(prefix, ()):
             for name, value in module.__dict__.items():
                 if isinstance(value, Parameter) or (
@@ -729,18 +740,18 @@ class Module:
                     yield above + name, module, name
 
     def _state(self) -> Iterator[tuple[str, Any]]:
-        """Parameters and persistent buffers, under every name they have."""
+        """Parameters and persistent buffers under all of their dotted names."""
         return ((name, module.__dict__[own]) for name, module, own in self._owners())
 
     def _below(self, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
-        """This module and all below it under every name they have, with a dot behind it."""
+        """This module and all modules below it under all of their names, each followed by a dot."""
         yield prefix, self
         for name, child in self.__dict__.items():
             if isinstance(child, Module) and child is not self and child not in above:
                 yield from child._below(f"{prefix}{name}.", (*above, self))
 
     def _extra_states(self, method: str, prefix: str = "") -> dict[str, Module]:
-        """By the names of their extra states, the modules that define this method."""
+        """The modules that define this method, by the names of their extra states."""
         base = getattr(Module, method)
         return {
             f"{above}_extra_state": module
@@ -753,24 +764,27 @@ class Module:
         return self._state_hooked("state_before", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Removable:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` when the state of this module
-        and those below it is in the dict, which the hook may change.
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after the state was read.
+
+        The dict then has the state of this module and all modules below it. The hook may change the
+        dict.
         """
         return self._state_hooked("state_after", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Removable:
-        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)`` before a state is loaded.
+        """Call a hook before a state is loaded.
 
-        It may change the dict, which is a copy, and add to the lists.
+        The call is ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)``. The hook may change the dict, which is a copy, and add to
+        the lists.
         """
         return self._state_hooked("load_before", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Removable:
-        """Call ``hook(module, incompatible_keys)`` when a state is loaded.
+        """Call ``hook(module, incompatible_keys)`` after a state was loaded.
 
-        It may change the lists in there, ``missing_keys`` and ``unexpected_keys``: what it takes
-        out is no error. With such a hook values are copied also where names are missing.
+        The hook may change the lists ``missing_keys`` and ``unexpected_keys``. A name that it
+        removes is no error. With such a hook values are copied even if names are missing.
         """
         return self._state_hooked("load_after", hook)
 
@@ -786,7 +800,10 @@ class Module:
     def _call_state_hooks(
         self, when: str, prefix: str, arguments: Callable[[str], tuple[Any, ...]]
     ) -> bool:
-        """Call these hooks of all modules, those "before" from the top. Were there any?"""
+        """Call the state hooks of all modules, and return True if there were any.
+
+        Hooks "before" are called from the top module down.
+        """
         found = [
             (above, module, hook)
             for above, module in self._below(prefix, ())
@@ -803,10 +820,10 @@ class Module:
         prefix: str = "",
         keep_vars: bool = False,
     ) -> dict[str, Any]:
-        """Parameters and persistent buffers by their dotted names, detached, on the same memory.
+        """A dict of parameters and persistent buffers by dotted name, detached, on the same memory.
 
-        Extra states of modules that have one come last. They are put into ``destination``, under
-        names with the ``prefix`` before them. With ``keep_vars`` they are not detached.
+        Extra states come last. Entries are added to ``destination``, if given, and ``prefix`` is
+        put before their names. With ``keep_vars`` the tensors are not detached.
         """
         self._call_state_hooks("state_before", prefix, lambda above: (above, keep_vars))
         state = {} if destination is None else destination
@@ -822,16 +839,16 @@ class Module:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> LoadResult:
-        """Copy values (tensors or arrays, PyTorch's too) into parameters and buffers by name.
+        """Copy values (tensors or arrays, also PyTorch's) into parameters and buffers by name.
 
-        Nothing is copied unless everything fits. Extra states are handed over after that; where
-        ``set_extra_state`` raises, parameters and buffers are as before, but modules that took
-        their extra state keep it. With ``assign`` nothing is copied: the values themselves become
-        parameters, that require grad as those before, and buffers. Returns the missing and the
-        unexpected names.
+        Nothing is copied unless everything fits. Extra states are loaded afterwards. If a
+        ``set_extra_state`` raises an error, parameters and buffers are restored, but modules keep
+        the extra states that they have loaded. With ``assign`` nothing is copied: the values
+        themselves become the buffers and the parameters, which require grad as the old ones did.
+        Returns the missing and the unexpected names.
 
         Raises ValueError for shapes that differ, for memory that cannot be written and, if strict,
-        for names that are missing or unexpected; TypeError for values that are no arrays.
+        for missing or unexpected names. Raises TypeError for values that are no arrays.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
@@ -874,7 +891,7 @@ class Module:
         return result
 
     def _check_state(self, wrong: list[str], result: LoadResult, strict: bool) -> None:
-        """ValueError for all that does not fit."""
+        """Raise a ValueError that lists all that does not fit."""
         if strict and result.missing_keys:
             wrong.append(f"missing: {', '.join(result.missing_keys)}")
         if strict and result.unexpected_keys:
@@ -886,7 +903,7 @@ class Module:
             )
 
     def _assign(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-        """Let values become the parameters and buffers of these names."""
+        """Set values as the parameters and buffers with these names."""
         for name, module, own in list(self._owners()):
             if name not in given:
                 continue
@@ -912,12 +929,12 @@ class Module:
         extra: Mapping[str, Module],
         state: Mapping[str, Any],
     ) -> None:
-        """Copy values into parameters and buffers, and hand over extra states."""
+        """Copy values into parameters and buffers, and load extra states."""
         for name, value in given.items():
             if isinstance(own[name], Uninitialized):
                 own[name].materialize(value.shape)
             call(kernels.check_writable, own[name]._h)
-        # Values that lie in this module's own memory are copied before any of it is written.
+        # Values in this module's own memory are copied before anything is written.
         memory = {x._h.buffer for x in own.values()}
         given = {
             name: value.clone() if value._h.buffer in memory else value
@@ -935,7 +952,7 @@ class Module:
     # ---- how it is shown ----
 
     def extra_repr(self) -> str:
-        """Text between the parentheses of the repr."""
+        """The text between the parentheses of the repr."""
         return ""
 
     def __repr__(self) -> str:

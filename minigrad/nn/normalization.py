@@ -30,13 +30,13 @@ __all__ = [
 
 
 class _Affine(Module):
-    """Normalisation with a weight that starts with ones and a bias that starts with zeros."""
+    """Base of normalisation layers: the weight starts with ones, the bias with zeros."""
 
     weight: Parameter | None
     bias: Parameter | None
 
     def reset_parameters(self) -> None:
-        """Set starting values anew."""
+        """Reset the parameters to their starting values."""
         for name, value in (("weight", 1.0), ("bias", 0.0)):
             p = getattr(self, name, None)
             if p is not None:
@@ -45,9 +45,9 @@ class _Affine(Module):
 
 
 class _ByChannel(_Affine):
-    """Normalisation of channels, with statistics that may be tracked from batch to batch."""
+    """Base of normalisation of channels, with running statistics if they are tracked."""
 
-    dims: tuple[int, ...]  # the numbers of dimensions of the input
+    dims: tuple[int, ...]  # allowed numbers of dimensions of the input
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -78,7 +78,7 @@ class _ByChannel(_Affine):
         self.register_buffer("num_batches_tracked", tensor(0, int64) if tracks else None)
 
     def reset_running_stats(self) -> None:
-        """Set tracked statistics to what they were at first: means 0, variances 1, no batches."""
+        """Reset the running statistics: means 0, variances 1, no batches."""
         if self.running_mean is None or self.running_var is None:
             return
         with no_grad():
@@ -88,7 +88,7 @@ class _ByChannel(_Affine):
                 self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Set starting values anew, and forget the batches that there were."""
+        """Reset the parameters and the running statistics."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -101,7 +101,7 @@ class _ByChannel(_Affine):
             )
 
     def _statistics(self) -> tuple[Tensor | None, Tensor | None]:
-        """The running statistics; none in training where they are not tracked, now or ever."""
+        """The running statistics, or None where the batch's statistics count."""
         if self.training and not self.track_running_stats:
             return None, None
         return self.running_mean, self.running_var
@@ -116,7 +116,7 @@ class _ByChannel(_Affine):
 
 class _BatchNorm(_ByChannel):
     def forward(self, x: Tensor) -> Tensor:
-        """x normalised by the statistics of the batch in training, else by the running ones."""
+        """Normalise x by the batch's statistics in training, else by the running ones."""
         self._check(x)
         mean, var = self._statistics()
         training = self.training or mean is None
@@ -124,7 +124,10 @@ class _BatchNorm(_ByChannel):
         return F.batch_norm(x, mean, var, self.weight, self.bias, training, momentum, self.eps)
 
     def _momentum(self) -> float:
-        """Count this batch, and say how much it counts: None takes the mean of all batches."""
+        """Count this batch, and return its weight.
+
+        A momentum of None gives the mean of all batches.
+        """
         count = self.num_batches_tracked
         if count is None or not (self.training and self.track_running_stats):
             return self.momentum or 0.0
@@ -134,18 +137,18 @@ class _BatchNorm(_ByChannel):
 
 
 class BatchNorm1d(_BatchNorm):
-    """As :class:`BatchNorm2d`, for inputs of shape (N, C) or (N, C, L)."""
+    """Like :class:`BatchNorm2d`, for inputs of shape (N, C) or (N, C, L)."""
 
     dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """:func:`minigrad.nn.functional.batch_norm` with weight, bias and running statistics of its
-    own, for inputs of shape (N, C, H, W).
+    """:func:`minigrad.nn.functional.batch_norm` as a module, for inputs of shape (N, C, H, W).
 
-    The weight starts with ones, the bias with zeros. In training the statistics are those of the
-    batch. The running ones are updated with ``momentum``, or as the mean of all batches where that
-    is None. In evaluation the running ones are used, unless ``track_running_stats`` is false.
+    The weight starts with ones, the bias with zeros. In training the batch's statistics are used.
+    The running statistics are then updated with ``momentum``. If it is None they become the mean of
+    all batches. In evaluation the running statistics are used, unless ``track_running_stats`` is
+    False.
 
     >>> import minigrad as mg
     >>> list(mg.nn.BatchNorm2d(3).state_dict())
@@ -156,7 +159,7 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """As :class:`BatchNorm2d`, for inputs of shape (N, C, D, H, W)."""
+    """Like :class:`BatchNorm2d`, for inputs of shape (N, C, D, H, W)."""
 
     dims = (5,)
 
@@ -179,34 +182,35 @@ class _InstanceNorm(_ByChannel):
         super().__init__(num_features, *rest, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x normalised by its own statistics, or in evaluation by tracked ones."""
+        """Normalise x by its own statistics, or in evaluation by the running ones if tracked."""
         self._check(x)
         one = x.unsqueeze(0) if x.ndim == self.dims[0] else x
         mean, var = self._statistics() if self.track_running_stats else (None, None)
         own = self.training or mean is None
-        momentum = 0.0 if self.momentum is None else self.momentum  # which leaves them alone
+        # which leaves the statistics unchanged
+        momentum = 0.0 if self.momentum is None else self.momentum
         y = F.instance_norm(one, mean, var, self.weight, self.bias, own, momentum, self.eps)
         return y.squeeze(0) if one is not x else y
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """As :class:`InstanceNorm2d`, for inputs of shape (N, C, L) or (C, L)."""
+    """Like :class:`InstanceNorm2d`, for inputs of shape (N, C, L) or (C, L)."""
 
     dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """:func:`minigrad.nn.functional.instance_norm` as a module, for inputs of shape (N, C, H, W) or
-    (C, H, W); weight, bias and running statistics only where they are asked for.
+    """:func:`minigrad.nn.functional.instance_norm` as a module, for (N, C, H, W) or (C, H, W).
 
-    As in PyTorch, batches are not counted, and ``momentum=None`` leaves the statistics alone.
+    ``affine`` adds weight and bias, and ``track_running_stats`` running statistics. As in PyTorch,
+    batches are not counted, and ``momentum=None`` leaves the statistics unchanged.
     """
 
     dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """As :class:`InstanceNorm2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :class:`InstanceNorm2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     dims = (4, 5)
 
@@ -217,7 +221,7 @@ def _shape(op: str, normalized_shape: Any) -> Sizes:
 
 
 class LayerNorm(_Affine):
-    """:func:`minigrad.nn.functional.layer_norm` with weight and bias of its own.
+    """:func:`minigrad.nn.functional.layer_norm` as a module with weight and bias.
 
     The weight starts with ones, the bias with zeros.
 
@@ -244,7 +248,7 @@ class LayerNorm(_Affine):
         self.bias = Parameter(zeros(self.normalized_shape, dtype=kind)) if affine and bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """x normalised over its last dimensions."""
+        """Normalise x over its last dimensions."""
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -256,7 +260,7 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """:func:`minigrad.nn.functional.rms_norm` with a weight of its own, which starts with ones."""
+    """:func:`minigrad.nn.functional.rms_norm` as a module with a weight that starts with ones."""
 
     def __init__(
         self,
@@ -276,7 +280,7 @@ class RMSNorm(_Affine):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """x normalised over its last dimensions."""
+        """Normalise x over its last dimensions."""
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -287,10 +291,10 @@ class RMSNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """:func:`minigrad.nn.functional.group_norm` with weight and bias of its own.
+    """:func:`minigrad.nn.functional.group_norm` as a module with weight and bias.
 
-    The weight starts with ones, the bias with zeros. Raises ValueError where the groups do not
-    divide the channels.
+    The weight starts with ones, the bias with zeros. Raises ValueError if the groups do not divide
+    the channels.
     """
 
     def __init__(
@@ -318,7 +322,7 @@ class GroupNorm(_Affine):
         self.bias = Parameter(zeros(num_channels, dtype=kind)) if affine and bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """x normalised by groups of channels."""
+        """Normalise x by groups of channels."""
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:

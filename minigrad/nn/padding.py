@@ -31,7 +31,7 @@ __all__ = [
 
 
 class _Pad(Module):
-    """Pads the last ``axes`` dimensions; a number stands for all amounts."""
+    """Base of padding layers of the last ``axes`` dimensions. One number stands for all amounts."""
 
     axes: ClassVar[int]
     mode: ClassVar[str]
@@ -76,17 +76,16 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """As :class:`ConstantPad2d`, for the last dimension."""
+    """Like :class:`ConstantPad2d`, for the last dimension."""
 
     axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """More elements of one value around the last two dimensions; negative amounts cut some off.
+    """Add elements of one value around the last two dimensions. Negative amounts remove elements.
 
-    ``padding`` is a number for all sides or (left, right, top, bottom). The input has any number of
-    dimensions from two on. Raises ValueError for another number of amounts, TypeError for other
-    than integers.
+    ``padding`` is a number for all sides or (left, right, top, bottom). The input has two or more
+    dimensions. Raises ValueError for another number of amounts, TypeError unless they are integers.
 
     >>> import minigrad as mg
     >>> mg.nn.ConstantPad2d((1, 0, 0, 1), 7.0)(mg.ones(1, 2)).tolist()
@@ -97,7 +96,7 @@ class ConstantPad2d(_ConstantPad):
 
 
 class ConstantPad3d(_ConstantPad):
-    """As :class:`ConstantPad2d`, for the last three dimensions, (..., front, back)."""
+    """Like :class:`ConstantPad2d`, for the last three dimensions, (..., front, back)."""
 
     axes = 3
 
@@ -114,7 +113,7 @@ class _ZeroPad(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad):
-    """As :class:`ZeroPad2d`, for the last dimension."""
+    """Like :class:`ZeroPad2d`, for the last dimension."""
 
     axes = 1
 
@@ -131,23 +130,23 @@ class ZeroPad2d(_ZeroPad):
 
 
 class ZeroPad3d(_ZeroPad):
-    """As :class:`ZeroPad2d`, for the last three dimensions."""
+    """Like :class:`ZeroPad2d`, for the last three dimensions."""
 
     axes = 3
 
 
 class ReflectionPad1d(_Pad):
-    """As :class:`ReflectionPad2d`, for inputs of shape (N, C, L) or (C, L)."""
+    """Like :class:`ReflectionPad2d`, for inputs of shape (N, C, L) or (C, L)."""
 
     axes, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """The elements beside the border in reverse order, without the border itself.
+    """Pad by mirrored elements, without the border itself.
 
-    ``padding`` is a number for all sides or (left, right, top, bottom); the input has shape
-    (N, C, H, W) or (C, H, W). Raises ValueError for other shapes, and where there are too few
-    elements to reflect.
+    ``padding`` is a number for all sides or (left, right, top, bottom). The input has shape (N, C,
+    H, W) or (C, H, W). Raises ValueError for other shapes, and if there are too few elements to
+    reflect.
 
     >>> import minigrad as mg
     >>> mg.nn.ReflectionPad2d((1, 1, 0, 0))(mg.tensor([[[1.0, 2.0, 3.0]]])).tolist()
@@ -158,19 +157,19 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """As :class:`ReflectionPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :class:`ReflectionPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     axes, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """As :class:`ReplicationPad2d`, for inputs of shape (N, C, L) or (C, L)."""
+    """Like :class:`ReplicationPad2d`, for inputs of shape (N, C, L) or (C, L)."""
 
     axes, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """The elements at the border repeated; arguments as for :class:`ReflectionPad2d`.
+    """Pad by repeating the elements at the border. Arguments are as for :class:`ReflectionPad2d`.
 
     >>> import minigrad as mg
     >>> mg.nn.ReplicationPad2d((2, 1, 0, 0))(mg.tensor([[[1.0, 2.0]]])).tolist()
@@ -181,19 +180,19 @@ class ReplicationPad2d(_Pad):
 
 
 class ReplicationPad3d(_Pad):
-    """As :class:`ReplicationPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :class:`ReplicationPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     axes, mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """As :class:`CircularPad2d`, for inputs of shape (N, C, L) or (C, L)."""
+    """Like :class:`CircularPad2d`, for inputs of shape (N, C, L) or (C, L)."""
 
     axes, mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """The elements of the opposite side; arguments as for :class:`ReflectionPad2d`.
+    """Pad by the elements of the opposite side. Arguments are as for :class:`ReflectionPad2d`.
 
     >>> import minigrad as mg
     >>> mg.nn.CircularPad2d((1, 1, 0, 0))(mg.tensor([[[1.0, 2.0, 3.0]]])).tolist()
@@ -204,6 +203,6 @@ class CircularPad2d(_Pad):
 
 
 class CircularPad3d(_Pad):
-    """As :class:`CircularPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :class:`CircularPad2d`, for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
 
     axes, mode = 3, "circular"

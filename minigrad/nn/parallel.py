@@ -1,4 +1,4 @@
-"""Parallel modules of PyTorch, which pass calls through: the kernels use all cores."""
+"""PyTorch's parallel modules, which pass calls through: the kernels use all cores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
-    """The module that it holds as ``module``; the devices that are named are not used.
+    """A wrapper that calls its ``module``. Given devices are not used.
 
     >>> import minigrad as mg
     >>> model = mg.nn.DataParallel(mg.nn.ReLU())
@@ -24,12 +24,12 @@ class DataParallel(Module):
         self.module = module
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module."""
+        """Call the module."""
         return self.module(*args, **kwargs)
 
 
 class DistributedDataParallel(DataParallel):
-    """As :class:`DataParallel`, for one process."""
+    """Like :class:`DataParallel`, for one process."""
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, **options: Any

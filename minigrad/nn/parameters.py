@@ -1,4 +1,4 @@
-"""Containers of parameters."""
+"""Containers of parameters: ParameterList and ParameterDict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ParameterDict", "ParameterList"]
 
 
 def _kept(value: Any) -> Any:
-    """Tensors become parameters; anything else is kept as it is."""
+    """A tensor as a parameter. Any other value is returned as is."""
     if isinstance(value, TensorBase) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
@@ -28,7 +28,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 class _Parameters(Module):
-    """The entries lie among the module's attributes, under names from ``_names``."""
+    """Base of containers. The entries are attributes with the names in ``_names``."""
 
     def __init__(self) -> None:
         self._held: dict[str, None] = {}
@@ -40,7 +40,7 @@ class _Parameters(Module):
         if name not in self._held:
             self._check_name(type(self).__name__, name, Parameter)
         self.__dict__.pop(name, None)
-        if name in self._held:  # the order of parameters is that of the names
+        if name in self._held:  # keeps parameters in the order of the names
             later = list(self._held)[list(self._held).index(name) + 1 :]
             moved = {each: self.__dict__.pop(each) for each in later}
             self.__dict__[name] = _kept(value)
@@ -57,18 +57,18 @@ class _Parameters(Module):
         return len(self._held)
 
     def forward(self, *_: Any, **__: Any) -> Any:
-        """RuntimeError: a container computes nothing."""
+        """Raise a RuntimeError: a container computes nothing."""
         raise RuntimeError(f"[{type(self).__name__}] is not called: it only holds parameters")
 
     def extra_repr(self) -> str:
-        """The repr: a line for each entry."""
+        """The repr's text: a line for each entry."""
         return "\n".join(_shown(name, self.__dict__[name]) for name in self._held)
 
 
 class ParameterList(_Parameters):
-    """A list whose tensors a module finds as parameters, as it does not in a plain list.
+    """A list whose tensors are parameters. A module finds them, unlike those in a plain list.
 
-    Tensors become parameters on the same memory; other values are kept as they are.
+    Tensors become parameters on the same memory. Other values are kept as they are.
 
     >>> import minigrad as mg
     >>> weights = mg.nn.ParameterList([mg.ones(2), mg.zeros(3)])
@@ -81,12 +81,12 @@ class ParameterList(_Parameters):
         self.extend(() if values is None else values)
 
     def append(self, value: Any) -> ParameterList:
-        """Add a value at the end; returns the list."""
+        """Add a value at the end, and return the list."""
         self._put(str(len(self)), value)
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add values at the end; returns the list. TypeError for one tensor."""
+        """Add values at the end, and return the list. Raises TypeError for one tensor."""
         if isinstance(values, TensorBase) or not isinstance(values, Iterable):
             raise TypeError(
                 f"[ParameterList] expected several parameters, not {type(values).__name__}: "
@@ -97,7 +97,7 @@ class ParameterList(_Parameters):
         return self
 
     def pop(self, index: Any = -1) -> Any:
-        """Take a value out, and return it."""
+        """Remove a value, and return it."""
         values = self._values()
         found = values.pop(index)
         for name in list(self._held):
@@ -130,10 +130,10 @@ class ParameterList(_Parameters):
 
 
 class ParameterDict(_Parameters):
-    """A dict whose tensors a module finds as parameters, as it does not in a plain dict.
+    """A dict whose tensors are parameters. A module finds them, unlike those in a plain dict.
 
-    Tensors become parameters on the same memory; other values are kept as they are. Raises KeyError
-    for names that are attributes of it, such as ``items``.
+    Tensors become parameters on the same memory. Other values are kept as they are. Raises KeyError
+    for names of the dict's own attributes, such as ``items``.
 
     >>> import minigrad as mg
     >>> scales = mg.nn.ParameterDict({"left": mg.ones(2), "right": mg.ones(3)})
@@ -146,7 +146,7 @@ class ParameterDict(_Parameters):
         self.update({} if parameters is None else parameters)
 
     def update(self, parameters: Any) -> None:
-        """Set all of these: those of a dict, or pairs of a name and a value."""
+        """Set all values of a dict, or of pairs of a name and a value."""
         if isinstance(parameters, (Mapping, ParameterDict)):
             pairs: Any = parameters.items()
         else:
@@ -161,7 +161,7 @@ class ParameterDict(_Parameters):
             self[name] = value
 
     def keys(self) -> list[str]:
-        """The names, in the order of setting them."""
+        """The names, in the order in which they were set."""
         return list(self._held)
 
     def values(self) -> list[Any]:
@@ -173,28 +173,28 @@ class ParameterDict(_Parameters):
         return list(zip(self.keys(), self.values(), strict=True))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of this name, or the default where there is none."""
+        """The value with this name, or the default if there is none."""
         return self.__dict__[name] if name in self._held else default
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """The value of this name, which is set to the default where there is none."""
+        """The value with this name, which is set to the default if there is none."""
         if name not in self:
             self[name] = default
         return self[name]
 
     def pop(self, name: str) -> Any:
-        """Take a value out, and return it; KeyError for a name that is not there."""
+        """Remove a value, and return it. Raises KeyError for a missing name."""
         if name not in self:
             raise KeyError(name)
         return self._take(name)
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last name and its value out, and return them."""
+        """Remove the last name and its value, and return them."""
         name = next(reversed(self._held))
         return name, self._take(name)
 
     def clear(self) -> None:
-        """Take all values out."""
+        """Remove all values."""
         for name in self.keys():
             self._take(name)
 
@@ -203,7 +203,7 @@ class ParameterDict(_Parameters):
         return type(self)(self.items())
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A container with the default under each of these names."""
+        """A container with the default for each of these names."""
         return type(self)([(name, default) for name in keys])
 
     def __getitem__(self, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Dicts of a module's parts under PyTorch's names: ``_modules``, ``_parameters``, ``_buffers``.
 
-minigrad's modules keep both as attributes; these mappings read and write them.
+minigrad's modules keep all parts as attributes. These mappings read and write the attributes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Held"]
 
 
 class Held(MutableMapping[str, Any]):
-    """The attributes of a module that are of one class, by name, in the order of setting them."""
+    """The attributes of a module with one class, by name, in the order in which they were set."""
 
     def __init__(self, module: Any, kind: type) -> None:
         self._module, self._kind = module, kind
@@ -24,7 +24,7 @@ class Held(MutableMapping[str, Any]):
         return held
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set the attribute; TypeError for what is of another class."""
+        """Set the attribute. Raises TypeError for a value of another class."""
         if not isinstance(value, self._kind):
             raise TypeError(
                 f"[{type(self._module).__name__}] {name!r} cannot be {type(value).__name__} among "

@@ -1,4 +1,4 @@
-"""Recurrent layers and their cells: Elman's, gated recurrent units and long short-term memory."""
+"""Recurrent layers and cells: Elman's, gated recurrent units and long short-term memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Weights = tuple[Any, Any, Any, Any, Any]  # weight_ih, weight_hh, bias_ih, bias_
 
 
 # ---- one step ------------------------------------------------------------------------------------
-# Each takes the projected input x @ weight_ih.T + bias_ih, the state and the other weights.
+# Each function takes the projected input x @ weight_ih.T + bias_ih, the state and the other
+# weights.
 
 
 def _elman(activation: Callable[[Any], Any]) -> Callable[..., State]:
@@ -40,7 +41,7 @@ def _elman(activation: Callable[[Any], Any]) -> Callable[..., State]:
 
 
 def _gru(projected: Tensor, state: State, w_hh: Any, b_hh: Any, _: Any) -> State:
-    """Cho et al. 2014, with the reset gate behind the product, as PyTorch has it."""
+    """One step of a GRU (Cho et al. 2014), with the reset gate after the product, as in PyTorch."""
     (h,) = state
     own_r, own_z, own_n = projected.chunk(3, -1)
     r, z, n = F.linear(h, w_hh, b_hh).chunk(3, -1)
@@ -50,7 +51,10 @@ def _gru(projected: Tensor, state: State, w_hh: Any, b_hh: Any, _: Any) -> State
 
 
 def _lstm(projected: Tensor, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    """Hochreiter and Schmidhuber 1997, with forget gates (Gers et al. 2000); w_hr projects h."""
+    """One step of an LSTM (Hochreiter and Schmidhuber 1997) with forget gates (Gers et al. 2000).
+
+    w_hr projects h.
+    """
     h, c = state
     i, o_f, g, o = (projected + F.linear(h, w_hh, b_hh)).chunk(4, -1)
     c = o_f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -77,13 +81,16 @@ def _mode(op: str, nonlinearity: str) -> str:
 
 
 def _projected(mode: str, rows: Tensor, weights: Weights) -> Tensor:
-    """rows @ weight_ih.T + bias_ih, with bias_hh where that is only added."""
+    """rows @ weight_ih.T + bias_ih, plus bias_hh unless the layer multiplies it."""
     w_ih, _, b_ih, b_hh, _ = weights
     return F.linear(rows, w_ih, b_ih if mode == "GRU" or b_hh is None else b_ih + b_hh)
 
 
 def _run(mode: str, projected: Tensor, state: State, weights: Weights) -> tuple[Tensor, State]:
-    """All steps of (T, B, gates): the h of each, (T, B, size), and the last state."""
+    """Run all steps of (T, B, gates).
+
+    Returns the h of all steps, (T, B, size), and the last state.
+    """
     _, w_hh, _, b_hh, operand = weights
     if mode == "GRU":
         operand = zeros(w_hh.shape[:1], dtype=w_hh.dtype) if b_hh is None else b_hh
@@ -91,7 +98,7 @@ def _run(mode: str, projected: Tensor, state: State, weights: Weights) -> tuple[
 
 
 def _segments(counts: list[int]) -> list[tuple[int, int, int]]:
-    """Runs of steps with as many sequences: the first row, the steps and the sequences of each."""
+    """Runs of steps with the same number of sequences: first row, steps and sequences of each."""
     found: list[tuple[int, int, int]] = []
     row = 0
     for count in counts:
@@ -106,7 +113,7 @@ def _segments(counts: list[int]) -> list[tuple[int, int, int]]:
 def _forwards(
     mode: str, rows: Tensor, counts: list[int], state: State, weights: Weights
 ) -> tuple[Tensor, State]:
-    """All rows in the order of the steps. A sequence that ends leaves its state behind."""
+    """Run all rows in the order of the steps. A sequence that ends keeps its last state."""
     out, ended = [], []
     for first, steps, batch in _segments(counts):
         if batch < state[0].shape[0]:
@@ -122,7 +129,10 @@ def _forwards(
 def _backwards(
     mode: str, rows: Tensor, counts: list[int], given: State, weights: Weights
 ) -> tuple[Tensor, State]:
-    """All rows from the last step to the first. A sequence joins, with its state, where it ends."""
+    """Run all rows from the last step to the first.
+
+    A sequence joins, with its state, at its end.
+    """
     out: list[Tensor] = []
     state = tuple([s[:0] for s in given])
     for first, steps, batch in _segments(counts)[::-1]:
@@ -145,7 +155,7 @@ def _joined(parts: list[Tensor]) -> Tensor:
 
 
 class _Recurrent(Module):
-    """The base of cells and layers: sizes, and weights that start in U(-b, b), b = 1/sqrt(size)."""
+    """Base of cells and layers: sizes, and weights that start in U(-b, b), b = 1/sqrt(size)."""
 
     input_size: int
     hidden_size: int
@@ -172,7 +182,7 @@ class _Recurrent(Module):
         return tuple([getattr(self, name + suffix, None) for name in names])  # type: ignore[return-value]
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew from U(-b, b) with b = 1/sqrt(hidden_size)."""
+        """Draw all weights again from U(-b, b) with b = 1/sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size)
         with no_grad():
             for p in self.parameters():
@@ -191,7 +201,7 @@ class _Recurrent(Module):
 
 
 class RNNBase(_Recurrent):
-    """The base of RNN, GRU and LSTM: arguments, weights, layers and directions."""
+    """Base of RNN, GRU and LSTM: arguments, weights, layers and directions."""
 
     def __init__(
         self,
@@ -241,14 +251,14 @@ class RNNBase(_Recurrent):
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        """The parameters, a list for each direction of each layer."""
+        """The parameters, with a list for each direction of each layer."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: the weights lie as the kernels read them."""
+        """Do nothing: the kernels read the weights as they are."""
 
     def extra_repr(self) -> str:
-        """The arguments that are not the default ones."""
+        """The arguments that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         plain = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False}
         plain |= {"dropout": 0, "bidirectional": False}
@@ -260,7 +270,7 @@ class RNNBase(_Recurrent):
     # -- forward --
 
     def _sizes(self) -> tuple[int, ...]:
-        """The widths of the states."""
+        """The sizes of the states."""
         return (self.proj_size or self.hidden_size,)
 
     def _call(self, given: Any, states: State | None) -> tuple[Any, State]:
@@ -324,7 +334,7 @@ class RNNBase(_Recurrent):
         return rows, tuple([f.stack(list(ends)) for ends in zip(*last, strict=True)])
 
     def _initial(self, rows: Tensor, batch: int, given: State | None) -> State:
-        """The states as given, or zeros: (layers * directions, batch, size) each."""
+        """The given states, or zeros, of shape (layers * directions, batch, size) each."""
         count = self.num_layers * self._directions
         shapes = [(count, batch, size) for size in self._sizes()]
         if given is None:
@@ -340,7 +350,7 @@ class RNNBase(_Recurrent):
 
 class _OneState(RNNBase):
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """The h of all steps, and the last one."""
+        """The h of all steps, and the last h."""
         states = None if hx is None else (tensor_operand(self._op, hx),)
         y, (h,) = self._call(input, states)
         return y, h
@@ -349,13 +359,15 @@ class _OneState(RNNBase):
 class RNN(_OneState):
     """Elman's recurrent layers: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu (Elman 1990).
 
-    Called with (T, B, input_size), (B, T, input_size) where ``batch_first``, (T, input_size) or a
-    PackedSequence. The states (layers * directions, B, hidden_size) are zeros if left out. Returns
-    all h of the last layer, with both directions side by side, and the last h of each layer.
-    ``dropout`` is the probability with which the input of a later layer is dropped in training.
+    A call takes (T, B, input_size), (T, input_size) or a PackedSequence. With ``batch_first`` it
+    takes (B, T, input_size). The states (layers * directions, B, hidden_size) are zeros if left
+    out. The result has all h of the last layer, with both directions concatenated, and the last h
+    of each layer.
+
+    In training, elements of the inputs of later layers are dropped with probability ``dropout``.
     Parameters start in U(-b, b) with b = 1/sqrt(hidden_size), as in PyTorch.
 
-    Raises ValueError for arguments out of range, and when called where the shapes do not fit.
+    Raises ValueError for arguments out of range. A call raises ValueError if the shapes do not fit.
 
     >>> import minigrad as mg
     >>> y, h = mg.nn.RNN(3, 4)(mg.ones(5, 2, 3))
@@ -382,11 +394,11 @@ class RNN(_OneState):
 
 
 class GRU(_OneState):
-    """Gated recurrent units (Cho et al. 2014); arguments, shapes and states are those of `RNN`.
+    """Gated recurrent units (Cho et al. 2014). Arguments, shapes and states are those of `RNN`.
 
-    ``r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)``, z likewise,
-    ``n = tanh(W_in x + b_in + r * (W_hn h + b_hn))`` and ``h = (1 - z) * n + z * h``; the weights
-    have the rows of r, z and n in this order.
+    The formulas are ``r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)``, z likewise, ``n = tanh(W_in x +
+    b_in + r * (W_hn h + b_hn))`` and ``h = (1 - z) * n + z * h``. The weights have the rows of r, z
+    and n in this order.
 
     >>> import minigrad as mg
     >>> y, h = mg.nn.GRU(3, 4, num_layers=2, bidirectional=True)(mg.ones(5, 2, 3))
@@ -411,12 +423,12 @@ class GRU(_OneState):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997); arguments as those of `RNN`.
+    """Long short-term memory (Hochreiter and Schmidhuber 1997). Arguments are those of `RNN`.
 
-    ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``, where each gate
-    is ``W_i x + b_i + W_h h + b_h``; the weights have the rows of i, f, g and o in this order. The
-    states are a pair (h, c). With ``proj_size`` each h is brought to that size by ``weight_hr``
-    (Sak et al. 2014).
+    The formulas are ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``.
+    Each gate is ``W_i x + b_i + W_h h + b_h``. The weights have the rows of i, f, g and o in this
+    order. The states are a pair (h, c). With ``proj_size`` each h is projected to this size by
+    ``weight_hr`` (Sak et al. 2014).
 
     >>> import minigrad as mg
     >>> y, (h, c) = mg.nn.LSTM(3, 4, batch_first=True, proj_size=2)(mg.ones(2, 5, 3))
@@ -464,7 +476,7 @@ def _pair(op: str, hx: Any) -> State | None:
 
 
 class RNNCellBase(_Recurrent):
-    """One step of a layer: (B, input_size) or (input_size) and a state to the next state."""
+    """Base of cells. A cell maps (B, input_size) or (input_size) and a state to the next state."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, bias: bool, dtype: Any
@@ -476,7 +488,7 @@ class RNNCellBase(_Recurrent):
         self._add_weights(mode, self.input_size, size, "", bias, kind)
 
     def extra_repr(self) -> str:
-        """The sizes, and arguments that are not the default ones."""
+        """The sizes, and the arguments that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         return text if self.bias is True else f"{text}, bias={self.bias}"
 
@@ -527,7 +539,7 @@ class RNNCell(_OneStateCell):
         super().__init__(_mode("RNNCell", nonlinearity), input_size, hidden_size, bias, dtype)
 
     def extra_repr(self) -> str:
-        """The sizes, and arguments that are not the default ones."""
+        """The sizes, and the arguments that differ from their defaults."""
         text = super().extra_repr()
         other = self.nonlinearity
         return text if other == "tanh" else f"{text}, nonlinearity={other}"
@@ -553,7 +565,7 @@ class GRUCell(_OneStateCell):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of `LSTM`: its state and its result are a pair (h, c).
+    """One step of `LSTM`. The state and the result are a pair (h, c).
 
     >>> import minigrad as mg
     >>> h, c = mg.nn.LSTMCell(3, 4)(mg.ones(2, 3))

@@ -17,7 +17,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 class Dropout(Module):
     """:func:`minigrad.nn.functional.dropout` in training, nothing in evaluation.
 
-    Raises ValueError where ``p`` is no probability.
+    Raises ValueError unless ``p`` is a probability.
 
     >>> import minigrad as mg
     >>> mg.nn.Dropout(0.2).eval()(mg.ones(3)).tolist()
@@ -34,7 +34,7 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        """x with what is dropped set to zero."""
+        """Apply dropout to x."""
         return self._function(x, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:

@@ -19,7 +19,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """The weight of embeddings, and the arguments that say how it is looked up."""
+    """Base of embeddings: the weight, and the arguments of the lookup."""
 
     num_embeddings: int
     embedding_dim: int
@@ -45,14 +45,14 @@ class _Table(Module):
         self.weight = values if isinstance(values, Parameter) else Parameter(values)
 
     def reset_parameters(self) -> None:
-        """Draw starting values anew."""
+        """Draw new starting values."""
         with no_grad():
             self.weight.normal_()
             if self.padding_idx is not None:
                 self.weight[self.padding_idx] = 0.0
 
     def _place(self, padding_idx: Any) -> int | None:
-        """The row of the padding, counted from the front."""
+        """Check the padding's row, and count it from the front."""
         if padding_idx is None:
             return None
         op, count = type(self).__name__, self.num_embeddings
@@ -70,13 +70,13 @@ def _rows(op: str, embeddings: Any) -> tuple[Tensor, tuple[int, int]]:
 
 
 class Embedding(_Table):
-    """A table of vectors, one for each class: int64 of shape (...) to (..., embedding_dim).
+    """A table of vectors, one for each class: int64 of shape (...) gives (..., embedding_dim).
 
-    The weight, (num_embeddings, embedding_dim), starts from the standard normal distribution; the
-    row ``padding_idx`` starts with zeros and gets no gradient. With ``max_norm`` each forward first
-    scales the rows that it names down to that norm, of order ``norm_type``, in place. With
-    ``scale_grad_by_freq`` the gradient of a row is divided by the number of times that a batch
-    names it. ``sparse`` changes nothing: gradients are dense.
+    The weight (num_embeddings, embedding_dim) starts from the standard normal distribution. The row
+    ``padding_idx`` starts with zeros and gets no gradient. With ``max_norm`` each forward first
+    scales the used rows down to this norm of order ``norm_type``, in place. With
+    ``scale_grad_by_freq`` the gradient of a row is divided by the number of its uses in the batch.
+    ``sparse`` changes nothing: gradients are dense.
 
     >>> import minigrad as mg
     >>> mg.nn.Embedding(10, 3)(mg.tensor([[1, 2]])).shape
@@ -136,7 +136,7 @@ class Embedding(_Table):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """The rows of the weight that x names."""
+        """The rows of the weight for the classes in x."""
         return F.embedding(
             x,
             self.weight,
@@ -161,9 +161,9 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """:func:`minigrad.nn.functional.embedding_bag` with a weight of its own.
+    """:func:`minigrad.nn.functional.embedding_bag` as a module with a weight.
 
-    The weight starts as that of :class:`Embedding`, and the arguments have the same meaning.
+    The weight starts as in :class:`Embedding`, and the arguments have the same meaning.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.EmbeddingBag(10, 3, mode="sum")

@@ -42,7 +42,7 @@ def _activation(op: str, given: Any) -> Callable[[Tensor], Tensor]:
 
 
 class _Layer(Module):
-    """Self-attention and a feed-forward network of two linear layers, with residual connections."""
+    """Base of transformer layers: self-attention and a feed-forward network, with residuals."""
 
     def _set(
         self,
@@ -73,14 +73,14 @@ class _Layer(Module):
             setattr(self, f"dropout{k}", Dropout(dropout))
 
     def _residual(self, k: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """x and what block number k makes of it, normalised before the block or after the sum."""
+        """x plus the output of block number k, normalised before the block or after the sum."""
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         if self.norm_first:
             return x + dropout(block(norm(x)))
         return norm(x + dropout(block(x)))
 
     def _fed(self, x: Tensor) -> Tensor:
-        """The feed-forward network."""
+        """Apply the feed-forward network of two linear layers."""
         y: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return y
 
@@ -105,9 +105,9 @@ def _attended(
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network, both with a residual connection and a layer norm.
 
-    The input has shape (L, N, d_model), (N, L, d_model) where ``batch_first``, or (L, d_model).
+    The input has shape (L, N, d_model), (N, L, d_model) with ``batch_first``, or (L, d_model).
     ``activation`` is "relu", "gelu" or a function. With ``norm_first`` the norms come before the
-    blocks and not after the sums. Raises ValueError where the heads do not divide d_model.
+    blocks, not after the sums. Raises ValueError if the heads do not divide d_model.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -156,7 +156,7 @@ class TransformerEncoderLayer(_Layer):
         """The output of the layer for ``src``, in its shape.
 
         The masks are those of :class:`MultiheadAttention`. ``is_causal`` says that ``src_mask``,
-        which is then needed, is the causal one.
+        which is then required, is the causal mask.
         """
         attention, padding = self.self_attn, src_key_padding_mask
         x = self._residual(
@@ -166,7 +166,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """As :class:`TransformerEncoderLayer`, with attention to the encoder's output in between.
+    """Like :class:`TransformerEncoderLayer`, with attention to the encoder's output in between.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
@@ -217,7 +217,7 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The output of the layer for ``tgt``, in its shape; ``memory`` is the encoder's output."""
+        """The output of the layer for ``tgt``, in its shape. ``memory`` is the encoder's output."""
         own, other = self.self_attn, self.multihead_attn
         x = self._residual(
             1,
@@ -235,7 +235,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """Copies of a layer, one after the other, and a norm at the end."""
+    """Base of stacks: copies of a layer, called one after another, and a norm at the end."""
 
     def _set(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         count = integer(type(self).__name__, "num_layers", num_layers, 0)
@@ -248,7 +248,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """``num_layers`` copies of a layer, which start with the same weights, and a norm at the end.
+    """``num_layers`` copies of a layer with the same starting weights, and a norm at the end.
 
     ``enable_nested_tensor`` and ``mask_check`` are PyTorch's and change nothing.
 
@@ -276,7 +276,7 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """The output of the layers for ``src``; the masks are those of a layer."""
+        """The output of the layers for ``src``. The masks are those of a layer."""
         for layer in self.layers:
             src = layer(
                 src,
@@ -288,7 +288,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """As :class:`TransformerEncoder`, of layers that also attend to the encoder's output."""
+    """Like :class:`TransformerEncoder`, of layers that also attend to the encoder's output."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         self._set(decoder_layer, num_layers, norm)
@@ -304,7 +304,10 @@ class TransformerDecoder(_Stack):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The layers' output for ``tgt`` and the encoder's; the masks are a layer's."""
+        """The layers' output for ``tgt`` and the encoder's output.
+
+        The masks are those of a layer.
+        """
         for layer in self.layers:
             tgt = layer(
                 tgt,
@@ -322,8 +325,9 @@ class TransformerDecoder(_Stack):
 class Transformer(Module):
     """An encoder and a decoder: source (S, N, E) and target (T, N, E) give (T, N, E).
 
-    The batch comes first where ``batch_first``, or is left out. All weights with two dimensions
-    start by Glorot and Bengio 2010 (uniform). Other arguments are those of the layers.
+    The batch comes first with ``batch_first``, or is left out. All weights with two dimensions
+    start with Glorot's uniform distribution (Glorot and Bengio 2010). Other arguments are those of
+    the layers.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Transformer(8, 2, 1, 1, 16)
@@ -394,7 +398,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The decoder's output; ValueError where the batches or the widths do not fit."""
+        """The decoder's output. Raises ValueError if the batches or the widths do not fit."""
         batch = 0 if self.batch_first else 1
         batches = src.ndim == 3 and src.shape[batch] != tgt.shape[batch]
         if batches or not src.shape[-1] == tgt.shape[-1] == self.d_model:

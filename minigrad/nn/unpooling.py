@@ -24,7 +24,7 @@ class _MaxUnpool(Module):
         self.padding = per_axis(op, "padding", padding, axes, 0)
 
     def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """The values of x at the places that the indices name, and zeros elsewhere."""
+        """The values of x at the positions in ``indices``, and zeros elsewhere."""
         unpool = getattr(F, f"max_unpool{self.axes}d")
         found: Tensor = unpool(x, indices, self.kernel_size, self.stride, self.padding, output_size)
         return found
@@ -35,7 +35,7 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """As :class:`MaxUnpool2d`, over one spatial dimension."""
+    """Like :class:`MaxUnpool2d`, over one spatial dimension."""
 
     axes = 1
 
@@ -54,6 +54,6 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """As :class:`MaxUnpool2d`, over three spatial dimensions."""
+    """Like :class:`MaxUnpool2d`, over three spatial dimensions."""
 
     axes = 3

@@ -52,7 +52,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, x: Tensor) -> Tensor:
-        """x with its space in another size."""
+        """Resample the spatial dimensions of x."""
         return F.interpolate(
             x,
             self.size,
@@ -70,7 +70,7 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """:class:`Upsample` of (N, C, H, W) to the nearest elements."""
+    """:class:`Upsample` of (N, C, H, W) with ``mode="nearest"``."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor)
@@ -95,7 +95,7 @@ class PixelShuffle(Module):
         self.upscale_factor = integer("PixelShuffle", "upscale_factor", upscale_factor, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Channels as finer pixels."""
+        """Turn channels into finer pixels."""
         return F.pixel_shuffle(x, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -110,7 +110,7 @@ class PixelUnshuffle(Module):
         self.downscale_factor = integer("PixelUnshuffle", "downscale_factor", downscale_factor, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Pixels as channels."""
+        """Turn pixels into channels."""
         return F.pixel_unshuffle(x, self.downscale_factor)
 
     def extra_repr(self) -> str:
@@ -161,7 +161,7 @@ class Fold(Module):
         self.stride = stride
 
     def forward(self, x: Tensor) -> Tensor:
-        """Columns added to where their windows lie."""
+        """Add columns at the positions of their windows."""
         return F.fold(
             x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
@@ -191,7 +191,7 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, x: Tensor) -> Tensor:
-        """Windows as columns."""
+        """Turn windows into columns."""
         return F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:

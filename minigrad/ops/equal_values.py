@@ -19,8 +19,7 @@ from minigrad.runtime.passes import pass_depth, pass_number
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 # A packed factorisation has a last row that nothing reads. The gradient of this row is a mark: 1 if
-# the values were used, 2 if the vectors were, 3 if both were. The gradient of that row is a mark: 1
-# where the values were used, 2 where the vectors were, 3 where both were.
+# the values were used, 2 if the vectors were, 3 if both were.
 OF_VALUES, OF_VECTORS = 1.0, 2.0
 
 

@@ -1,5 +1,6 @@
-"""Optimizers, schedules of their learning rates in :mod:`minigrad.optim.lr_scheduler`, and averages
-of weights in :mod:`minigrad.optim.swa_utils`.
+"""Optimizers, learning rate schedules and averages of weights.
+
+Schedules are in :mod:`minigrad.optim.lr_scheduler`, averages in :mod:`minigrad.optim.swa_utils`.
 """
 
 from importlib import import_module
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.optim.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 
-# Names that are loaded when first asked for, and from which module; or a module itself.
+# Names that are loaded at first use, by module; a name may be a module itself.
 _HOMES = {
     "adaptive": "Adadelta Adafactor Adagrad Rprop",
     "asgd": "ASGD",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-if TYPE_CHECKING:  # a checker sees what is there, and no other name
+if TYPE_CHECKING:  # type checkers see these names and no others
     from minigrad.optim import lr_scheduler as lr_scheduler
     from minigrad.optim import optimizer as optimizer
     from minigrad.optim import swa_utils as swa_utils
@@ -62,7 +63,8 @@ else:
     def __getattr__(name: str) -> Any:
         home = _LATER.get(name)
         if home is None:
-            # Without an object Python adds no guess, as "divide" for "device".
+            # Without ``obj`` Python's message suggests no other name, such as "divide" for
+            # "device".
             raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
         found = import_module(f"{__name__}.{home or name}")
         if home:

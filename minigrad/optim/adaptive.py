@@ -1,6 +1,7 @@
 """Optimizers that scale each entry's step by the size or the sign of its past gradients.
 
-Adagrad, Adadelta, Adafactor and Rprop; PyTorch's arguments, order of operations and state.
+They are Adagrad, Adadelta, Adafactor and Rprop, with PyTorch's arguments, order of operations and
+state.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
 
 
 class Adagrad(ByParameter):
-    """Adagrad (Duchi, Hazan & Singer 2011): steps by the gradient over the root of its sum of
-    squares.
+    """Adagrad (Duchi, Hazan & Singer 2011).
 
-    That sum starts at ``initial_accumulator_value``; the rate falls as
-    ``lr / (1 + (step - 1) * lr_decay)``. ``weight_decay`` times the parameter is added to the
-    gradient. ``maximize`` goes uphill.
+    A step is the gradient divided by the root of the sum of its squares. The sum starts at
+    ``initial_accumulator_value``. The rate falls as ``lr / (1 + (step - 1) * lr_decay)``.
+    ``weight_decay`` times the parameter is added to the gradient. ``maximize`` ascends the
+    gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -82,11 +83,12 @@ class Adagrad(ByParameter):
 
 
 class Adadelta(ByParameter):
-    """Adadelta (Zeiler 2012): the gradient times the ratio of the roots of two running means, of
-    its own squares and of those of past steps.
+    """Adadelta (Zeiler 2012).
 
-    Both forget by ``rho``; ``eps`` stands under both roots. ``weight_decay`` times the parameter is
-    added to the gradient. ``maximize`` goes uphill.
+    A step is g * sqrt(d) / sqrt(m), where g is the gradient. d is the running mean of past squared
+    steps, m of squared gradients. Both means decay by ``rho``. ``eps`` is added under both roots.
+    ``weight_decay`` times the parameter is added to the gradient. ``maximize`` ascends the
+    gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -140,9 +142,9 @@ class Adadelta(ByParameter):
 class Rprop(ByParameter):
     """Resilient backpropagation (Riedmiller & Braun 1993): only the signs of gradients count.
 
-    Each entry has a step size, ``lr`` at first. It grows by ``etas[1]`` while the gradient keeps
-    its sign, and shrinks by ``etas[0]``, with no step, when that changes; it stays within
-    ``step_sizes``. ``maximize`` goes uphill.
+    Each element has a step size, at first ``lr``. The step size is multiplied by ``etas[1]`` while
+    the gradient keeps its sign. When the sign changes, it is multiplied by ``etas[0]``, and no step
+    is made. It stays within ``step_sizes``. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0, 1.0], requires_grad=True)
@@ -184,7 +186,7 @@ class Rprop(ByParameter):
 
     def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
         shrink, grow = group["etas"]
-        turn = (g * state["prev"]).sign()  # 1: as before, -1: turned round, 0 or NaN: no telling
+        turn = (g * state["prev"]).sign()  # 1: same sign, -1: sign changed, 0 or NaN: unknown
         factor = full_like(p, 1.0).masked_fill(turn > 0, grow).masked_fill(turn < 0, shrink)
         size = state["step_size"] = (state["step_size"] * factor).clamp(*group["step_sizes"])
         prev = state["prev"] = g.masked_fill(turn < 0, 0.0)
@@ -192,14 +194,15 @@ class Rprop(ByParameter):
 
 
 class Adafactor(ByParameter):
-    """Adafactor (Shazeer & Stern 2018): Adam's second moment of a matrix by its rows and columns.
+    """Adafactor (Shazeer & Stern 2018): Adam with a factored second moment of matrices.
 
     A parameter with two or more dimensions keeps only the mean squares of the gradient's rows and
-    columns, along the last two. The mean of step t takes in ``t**beta2_decay`` of the new. A step
-    is ``min(lr, 1 / sqrt(t))`` times the root mean square of the parameter, or ``eps[1]`` if that
-    is more; one of root mean square above ``d`` is scaled down to it. ``eps[0]`` is the least root
-    of a mean square, by default the machine epsilon of the parameter's dtype. ``weight_decay``
-    shrinks the parameter as in :class:`AdamW`. ``maximize`` goes uphill.
+    columns, along the last two dimensions. The running mean of step t weighs the new value by
+    ``t**beta2_decay``. The rate is ``min(lr, 1 / sqrt(t))`` times the root mean square of the
+    parameter, or times ``eps[1]`` if that is larger. An update with a root mean square above ``d``
+    is scaled down to ``d``. ``eps[0]`` is the smallest root of a mean square, by default the
+    machine epsilon of the parameter's dtype. ``weight_decay`` shrinks the parameter as in
+    :class:`AdamW`. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([3.0, 4.0], requires_grad=True)
@@ -269,7 +272,7 @@ class Adafactor(ByParameter):
         return {name: zeros(shape, dtype=p.dtype) for name, shape in self._shapes(p).items()}
 
     def _shapes(self, p: Any) -> dict[str, tuple[int, ...]]:
-        """The shapes of what is remembered of p."""
+        """The shapes of the state of p."""
         shape = tuple(p.shape)
         if len(shape) < 2:
             return {"variance": shape}

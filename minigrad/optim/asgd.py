@@ -15,10 +15,10 @@ __all__ = ["ASGD"]
 class ASGD(ByParameter):
     """Averaged stochastic gradient descent (Polyak & Juditsky 1992), in the form of Bottou 2010.
 
-    The rate of the step after step t is ``lr / (1 + lambd * lr * t)**alpha``; each step first
+    The rate of the step after step t is ``lr / (1 + lambd * lr * t)**alpha``. Each step first
     shrinks the parameter by ``lambd`` times its rate. The state "ax" is the mean of the values
-    after step ``t0 + 1``, before that the last value. ``weight_decay`` times the parameter is added
-    to the gradient. ``maximize`` goes uphill.
+    after step ``t0 + 1``. Before this step it is the last value. ``weight_decay`` times the
+    parameter is added to the gradient. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -66,7 +66,7 @@ class ASGD(ByParameter):
         eta, mu, lr, lambd = state["eta"], state["mu"], group["lr"], group["lambd"]
         g = decayed(group, p, g)
         moved = (p * (1 - lambd * eta)).add(g, alpha=-eta)
-        # A copy, since the parameter is going to be written into.
+        # A copy, since the parameter will be overwritten.
         state["ax"] = moved if mu == 1 else state["ax"].add(moved - state["ax"], alpha=mu)
         state["eta"] = lr / (1 + lambd * lr * state["step"]) ** group["alpha"]
         state["mu"] = 1 / max(1, state["step"] - group["t0"])

@@ -1,8 +1,8 @@
 """Base class of optimizers written in tensor operations, one parameter at a time.
 
-A step computes the new values of all parameters before it writes the first, so one that fails
-moves none. A method says what it remembers of a parameter at first, and what a gradient makes of
-the two.
+A step computes the new values of all parameters before it writes the first. A failing step
+therefore changes no parameter. A subclass defines the first state of a parameter, and the new
+values and state for a gradient.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from minigrad.runtime.native import call, kernels
 
 __all__ = ["ByParameter"]
 
-_Move = tuple[Any, Any, dict[str, Any]]  # a parameter, its new values and its new state
+_Move = tuple[Any, Any, dict[str, Any]]  # a parameter, its new values, its new state
 
 
 class ByParameter(Optimizer):
-    """A method whose ``_moved`` gives the new values of one parameter, and writes nothing."""
+    """Base of optimizers whose ``_moved`` returns one parameter's new values and writes nothing."""
 
-    _numbers: frozenset[str] = frozenset()  # names in a state that are numbers, besides "step"
-    _counted = True  # whether a state has a "step"
+    _numbers: frozenset[str] = frozenset()  # state entries that are numbers, besides "step"
+    _counted = True  # True if the state has a "step"
 
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         """The state of a parameter before its first step, without the "step"."""
         raise NotImplementedError
 
     def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        """The new values of ``p`` for a gradient that points uphill.
+        """The new values of ``p`` for the gradient ``g`` of a loss to minimise.
 
-        ``state`` is a dict of this step's own, whose "step" counts from 1: new entries go into it.
+        ``state`` is a new dict for this step, to which new entries are written. Its "step" counts
+        from 1.
         """
         raise NotImplementedError
 
@@ -58,7 +59,7 @@ class ByParameter(Optimizer):
         return moves
 
     def _state_of(self, group: Group, p: Any) -> dict[str, Any]:
-        """The state of p, as a new dict that counts the step to be made."""
+        """The state of p as a new dict, with the number of the next step."""
         state = dict(self.state.get(p, ()))
         if not state.keys() >= self._needed:
             state = {**self._begun(group, p), **state}
@@ -67,20 +68,20 @@ class ByParameter(Optimizer):
         return state
 
     def _check_step(self, params: list[Any], states: list[dict[str, Any]]) -> None:
-        """Whether gradients and states fit the parameters, and these can be written."""
+        """Raise an error unless gradients and states fit the parameters, which must be writable."""
         names = sorted(self._like_parameter()) if params else []
         kept = [_handles(name, [state[name] for state in states]) for name in names]
         check_fit(self._name, params, kept)
 
     def _like_parameter(self) -> frozenset[str]:
-        """Names in a state that are tensors of the parameter's shape."""
+        """The names of state entries that are tensors of the parameter's shape."""
         return self._remembered - self._numbers - {"step"}
 
     def _update(self, group: Group) -> None:
         self._write(self._moves(group))
 
     def _update_all(self) -> None:
-        if type(self)._update is not ByParameter._update:  # a class made of this steps by itself
+        if type(self)._update is not ByParameter._update:  # a subclass with its own step
             super()._update_all()
             return
         self._write([move for group in self.param_groups for move in self._moves(group)])
@@ -106,7 +107,7 @@ class ByParameter(Optimizer):
 
 
 def check_fit(name: str, params: list[Any], kept: list[list[Any]]) -> None:
-    """Whether gradients and state fit the parameters, and these can be written."""
+    """Raise an error unless gradients and state fit the parameters, which must be writable."""
     gradients = _handles("grad", [p.grad for p in params])
     three = (*kept, None, None, None)[:3]
     try:
@@ -128,19 +129,19 @@ def shrunk(group: Group, p: Any) -> Any:
 
 
 def check_ranges(name: str, options: Group, names: Iterable[str], below: float = inf) -> None:
-    """Whether these options are in [0, below)."""
+    """Raise a ValueError unless these options are in [0, below)."""
     for option in names:
         _check_range(name, option, options[option], below)
 
 
 def check_switches(name: str, options: Group, *names: str) -> None:
-    """Whether these options are True or False."""
+    """Raise an error unless these options are True or False."""
     for option in names:
         _check_switch(name, option, options[option])
 
 
 def check_pair(name: str, option: str, value: Any, below: float = 1.0) -> None:
-    """Whether it is two numbers in [0, below)."""
+    """Raise an error unless the option is two numbers in [0, below)."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ValueError(f"[{name}] {option} must be two numbers, not {value!r}")
     for place, number in enumerate(value):

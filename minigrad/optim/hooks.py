@@ -1,4 +1,4 @@
-"""Hooks of optimizers: functions called around a step, and around reading and loading a state."""
+"""Hooks of optimizers: functions called around steps, and around reading and loading states."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ Hook = Callable[..., Any]
 
 
 class Hooked:
-    """An optimizer that takes hooks. Copies and pickles of it have none, as in PyTorch."""
+    """Base of optimizers with hooks. As in PyTorch, copies and pickles have no hooks."""
 
     _name: str
-    _hooks: dict[str, list[Hook]] | None = None  # by when they are called
+    _hooks: dict[str, list[Hook]] | None = None  # hooks by the time of their call
 
     def register_step_pre_hook(self, hook: Hook) -> Removable:
         """Call ``hook(optimizer, args, kwargs)`` before each step.
 
-        It may return other arguments for the step, as a pair. Returns what removes the hook.
+        The hook may return a pair of other arguments for the step. Returns a handle that removes
+        the hook.
 
         >>> import minigrad as mg
         >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.1)
@@ -34,30 +35,39 @@ class Hooked:
         return self._hooked_step("step_before", hook)
 
     def register_step_post_hook(self, hook: Hook) -> Removable:
-        """Call ``hook(optimizer, args, kwargs)`` after each step. Returns what removes the hook."""
+        """Call ``hook(optimizer, args, kwargs)`` after each step.
+
+        Returns a handle that removes the hook.
+        """
         return self._hooked_step("step_after", hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> Removable:
-        """Call ``hook(optimizer)`` before its state is read. Returns what removes the hook."""
+        """Call ``hook(optimizer)`` before its state is read.
+
+        Returns a handle that removes the hook.
+        """
         return self._hook("state_before", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> Removable:
         """Call ``hook(optimizer, state_dict)`` with the state that was read.
 
-        It may change the dict or return another one. Returns what removes the hook.
+        The hook may change the dict or return another one. Returns a handle that removes the hook.
         """
         return self._hook("state_after", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> Removable:
         """Call ``hook(optimizer, state_dict)`` before a state is loaded.
 
-        It may change the dict, which is a copy but for what it holds, or return another one.
-        Returns what removes the hook.
+        The hook may change the dict, which is a shallow copy, or return another one. Returns a
+        handle that removes the hook.
         """
         return self._hook("load_before", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> Removable:
-        """Call ``hook(optimizer)`` when a state was loaded. Returns what removes the hook."""
+        """Call ``hook(optimizer)`` after a state was loaded.
+
+        Returns a handle that removes the hook.
+        """
         return self._hook("load_after", hook, prepend)
 
     def _hook(self, when: str, hook: Hook, prepend: bool = False) -> Removable:
@@ -71,7 +81,7 @@ class Hooked:
 
     def _hooked_step(self, when: str, hook: Hook) -> Removable:
         handle = self._hook(when, hook)
-        self.__dict__["step"] = partial(_step, self)  # an optimizer without hooks pays nothing
+        self.__dict__["step"] = partial(_step, self)  # optimizers without hooks have no overhead
         return handle
 
     def _call(self, when: str) -> None:
@@ -79,7 +89,7 @@ class Hooked:
             hook(self)
 
     def _changed(self, when: str, state: Any) -> Any:
-        """The state as these hooks leave or return it."""
+        """The state after these hooks."""
         for hook in tuple((self._hooks or {}).get(when, ())):
             returned = hook(self, state)
             state = state if returned is None else returned
@@ -90,7 +100,7 @@ class Hooked:
 
 
 def _step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-    """A step with the hooks around it."""
+    """Run a step with its hooks."""
     hooks = optimizer._hooks
     for hook in tuple(hooks.get("step_before", ())):
         found = hook(optimizer, args, kwargs)

@@ -1,8 +1,8 @@
-"""L-BFGS, a quasi-Newton method with limited memory; PyTorch's arguments and state.
+"""L-BFGS, a quasi-Newton method with limited memory, with PyTorch's arguments and state.
 
 The two-loop recursion is algorithm 7.4 of Nocedal & Wright, Numerical Optimization (2006). The line
-search is their algorithms 3.5 and 3.6, with the safeguards of Schmidt's minFunc (2005), as in
-PyTorch.
+search is algorithms 3.5 and 3.6 of the same book. As in PyTorch it has the safeguards of Schmidt's
+minFunc (2005).
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ class LBFGS(Optimizer):
 
     ``step(closure)`` makes up to ``max_iter`` iterations with up to ``max_eval`` calls of the
     closure (by default ``1.25 * max_iter``). The closure sets the gradients to 0, computes them and
-    returns the loss. It ends when no entry of the gradient is above ``tolerance_grad``, or when the
-    step or the change of the loss is within ``tolerance_change``. The curvature is known from the
-    last ``history_size`` steps. ``line_search_fn`` is None or "strong_wolfe". There is one group of
-    parameters, and the state is in that of the first. ``maximize`` goes uphill.
+    returns the loss. It ends when no element of the gradient is above ``tolerance_grad``, or when
+    the step or the change of the loss is within ``tolerance_change``. The curvature is estimated
+    from the last ``history_size`` steps. ``line_search_fn`` is None or "strong_wolfe". There is one
+    group of parameters. The state is kept with the first parameter. ``maximize`` ascends the
+    gradient.
 
-    Where the closure raises an error the parameters are as before the step.
+    If the closure raises an error, the parameters are restored.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([-1.0, 1.0], dtype=mg.float64, requires_grad=True)
@@ -85,7 +86,7 @@ class LBFGS(Optimizer):
         super().__init__(params, defaults, **switches)
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """The parameters; a second group is refused with a ValueError."""
+        """Set the parameters. Raises ValueError for a second group."""
         if self.param_groups:
             raise ValueError(f"[{self._name}] there can be one group of parameters only")
         super().add_param_group(param_group)
@@ -102,7 +103,7 @@ class LBFGS(Optimizer):
             )
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Iterate, and return the loss before it."""
+        """Iterate, and return the loss before the first iteration."""
         if closure is None:
             raise TypeError(
                 f"[{self._name}] step needs a function that computes the loss and its gradients: "
@@ -122,7 +123,7 @@ class LBFGS(Optimizer):
         return loss
 
     def _iterate(self, group: Group, objective: _Objective) -> tuple[Any, dict[str, Any]]:
-        """The loss as the closure first gave it, and the new state."""
+        """Returns the first loss of the closure, and the new state."""
         state = {"func_evals": 0, "n_iter": 0, **self.state.get(group["params"][0], {})}
         f, g = objective.now()
         loss, tolerance = objective.loss, group["tolerance_change"]
@@ -144,7 +145,7 @@ class LBFGS(Optimizer):
                 objective.move(d, end.t)
             else:
                 objective.move(d, state["t"])
-                if left:  # the loss after the last step is not looked at
+                if left:  # the loss after the last step is not computed
                     f, g = objective.now()
             if objective.calls >= group["max_eval"] or not left:
                 break
@@ -157,7 +158,7 @@ class LBFGS(Optimizer):
     # ---- its state ----
 
     def _take_state(self, state_dict: Mapping[str, Any]) -> None:
-        """As of every optimizer, without PyTorch's room for a step."""
+        """Load a state, without PyTorch's unused entries for a step."""
         super()._take_state(state_dict)
         for state in self.state.values():
             state.pop("al", None)
@@ -191,7 +192,7 @@ class LBFGS(Optimizer):
         return vectors if key in self._histories else vectors[0]
 
     def _vector(self, name: str, value: Any) -> Any:
-        """A copy of a tensor with an entry for each of all parameters."""
+        """A copy of a vector with an element for each element of all parameters."""
         like = _flat([p.detach() for p in self._parameters()])
         if tuple(getattr(value, "shape", (None,))) != like.shape:
             raise ValueError(f"{name} is no tensor of shape {tuple(like.shape)}")
@@ -202,16 +203,16 @@ class LBFGS(Optimizer):
 
 
 class _Objective:
-    """The loss, with its sign turned to go uphill, as a function of all parameters in a row."""
+    """The loss as a function of one vector of all parameters, negated if ``maximize``."""
 
     def __init__(self, name: str, group: Group, closure: Closure) -> None:
         self.name, self.group, self.closure = name, group, closure
         self.params: list[Any] = group["params"]
         self.calls = 0
-        self.loss: Any = None  # as the closure returned it first
+        self.loss: Any = None  # first loss of the closure
 
     def now(self) -> tuple[float, Any]:
-        """Value and gradient where the parameters are."""
+        """The value and the gradient at the present parameters."""
         with enable_grad():
             loss = self.closure()
         if not hasattr(loss, "__float__"):
@@ -225,11 +226,11 @@ class _Objective:
         return (-f, -g) if self.group["maximize"] else (f, g)
 
     def move(self, d: Any, t: float) -> None:
-        """Go t times d from where the parameters are."""
+        """Add t times d to the parameters."""
         _put(self.params, _further(self.params, d, t))
 
     def along(self, d: Any) -> Callable[[float], _Point]:
-        """The function of t that goes t times d, looks, and comes back."""
+        """A function of t: value and gradient at t times d from here. Parameters are restored."""
         origin = [p.detach().clone() for p in self.params]
 
         def at(t: float) -> _Point:
@@ -264,7 +265,7 @@ def _dot(a: Any, b: Any) -> float:
 
 
 def _largest(x: Any) -> float:
-    """The largest size of an entry; 0 for no entries."""
+    """The largest magnitude of an element; 0 for no elements."""
     return float(x.abs().max().item()) if x.numel() else 0.0
 
 
@@ -279,7 +280,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _first_rate(group: Group, state: dict[str, Any], g: Any) -> float:
-    """How far along the direction to look first."""
+    """The first step size along the direction."""
     if state["n_iter"] > 1:
         return float(group["lr"])
     total = float(g.abs().sum().item())
@@ -287,7 +288,7 @@ def _first_rate(group: Group, state: dict[str, Any], g: Any) -> float:
 
 
 def _direction(group: Group, state: dict[str, Any], g: Any) -> Any:
-    """Minus the inverse Hessian, as far as past steps tell it, times the gradient."""
+    """Minus the approximate inverse Hessian times the gradient, by the two-loop recursion."""
     if state["n_iter"] == 1:
         state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1.0}
         return -g
@@ -309,7 +310,7 @@ def _direction(group: Group, state: dict[str, Any], g: Any) -> Any:
 
 
 class _Point(NamedTuple):
-    """A point of a line: how far, value, gradient, and slope along the line."""
+    """A point of a line: distance, value, gradient, and directional derivative."""
 
     t: float
     f: float
@@ -318,13 +319,13 @@ class _Point(NamedTuple):
 
 
 _DECREASE, _CURVATURE = 1e-4, 0.9  # the constants of the Wolfe conditions
-_WIDTH = 1e-9  # of a bracket, in terms of what moves most
+_WIDTH = 1e-9  # smallest width of a bracket, relative to the largest move
 
 
 def _line_search(
     at: Callable[[float], _Point], start: _Point, t: float, longest: float, most: int
 ) -> _Point:
-    """A point where the strong Wolfe conditions hold, or the lowest that was found."""
+    """A point with the strong Wolfe conditions, or the lowest point that was found."""
 
     def too_high(point: _Point) -> bool:
         return point.f > start.f + _DECREASE * point.t * start.slope
@@ -332,7 +333,7 @@ def _line_search(
     def flat(point: _Point) -> bool:
         return abs(point.slope) <= -_CURVATURE * start.slope
 
-    # Go on until such points lie between the last two (algorithm 3.5).
+    # Extend the step until such points lie between the last two (algorithm 3.5).
     last, point, looks = start, at(t), 0
     while looks < most:
         if too_high(point) or (looks > 1 and point.f >= last.f):
@@ -346,7 +347,7 @@ def _line_search(
         looks += 1
     else:
         last = start
-    # Narrow that down (algorithm 3.6).
+    # Narrow the bracket (algorithm 3.6).
     bracket, stuck = [last, point], False
     while looks < most:
         ends = sorted(p.t for p in bracket)
@@ -370,13 +371,15 @@ def _line_search(
 
 
 def _lower(bracket: list[_Point]) -> int:
-    """Which of two points is the lower."""
+    """The index of the lower of two points."""
     return 0 if bracket[0].f <= bracket[1].f else 1
 
 
 def _off_the_ends(t: float, low: float, high: float, stuck: bool) -> tuple[float, bool]:
-    """A place a tenth from the end of a bracket if t is nearer for the second time or beyond it;
-    and whether t was near.
+    """Keep t away from the ends of a bracket, and say whether t was near an end.
+
+    If t is near an end for the second time, or outside, it becomes a point a tenth of the width
+    from this end.
     """
     margin = 0.1 * (high - low)
     if min(high - t, t - low) >= margin:
@@ -387,7 +390,7 @@ def _off_the_ends(t: float, low: float, high: float, stuck: bool) -> tuple[float
 
 
 def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float]) -> float:
-    """Where the cubic through two points with their slopes is least, within bounds (3.59)."""
+    """The minimiser, within bounds, of the cubic through two points with their slopes (3.59)."""
     if b.t < a.t:
         a, b = b, a
     low, high = bounds
@@ -401,7 +404,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[float, float]) -> float:
 
 
 def _ratio(a: float, b: float) -> float:
-    """a / b, as floats have it where b is 0."""
+    """a / b with IEEE results if b is 0."""
     if b:
         return a / b
     return math.copysign(math.inf, a) if a else math.nan

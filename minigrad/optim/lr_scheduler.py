@@ -1,9 +1,9 @@
-"""Schedules of learning rates, by PyTorch's names and with its values.
+"""Learning rate schedules with PyTorch's names and values.
 
-A schedule is made for an optimizer and sets its rates at once. Each ``step()`` sets them anew; it
-is called after the optimizer's, once an epoch or once a batch. Schedules that only multiply the
-present rate can be used side by side. Below, t counts steps from 0, and *base* is the rate that a
-group had when its first schedule was made.
+A schedule is created for an optimizer and sets its rates at once. Each ``step()`` sets new rates.
+It is called after the optimizer's step, once per epoch or once per batch. Schedules that only
+multiply the present rate can be combined. In this module t counts steps from 0. *base* is the rate
+of a group when its first schedule was created.
 """
 
 from __future__ import annotations
@@ -40,18 +40,20 @@ __all__ = [
 
 
 class LRScheduler:
-    """Base class of schedules; a program's own defines ``get_lr()``.
+    """Base class of schedules. A subclass defines ``get_lr()``.
 
-    That returns the rates of the groups for step ``last_epoch``, from those that they have now or
-    from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that goes on without a saved state
-    of the schedule gives the last step that is done. Its groups have their "initial_lr", as in an
-    optimizer's state. Rates that are neither the base rates nor the schedule's own of that step are
-    kept then. Another schedule or the user set them. The first of several schedules side by side
-    would thus hide the others' share. Load the optimizer's state before, or resume each by its own
-    state.
+    ``get_lr()`` returns the rates of the groups for step ``last_epoch``, from their present rates
+    or from ``base_lrs``. ``last_epoch`` is -1 at the start. A run that resumes without a saved
+    state of the schedule passes the last completed step. Its groups must have an "initial_lr", as
+    in an optimizer's state.
 
-    Raises TypeError for what is no optimizer, ValueError for groups without an initial rate where
-    one is needed and for arguments out of range.
+    Such a run keeps rates that are neither the base rates nor the schedule's rates of that step.
+    Another schedule or the user set them. The first of several combined schedules would therefore
+    hide the effect of the others. Load the optimizer's state first, or resume each schedule by its
+    own state.
+
+    Raises TypeError unless ``optimizer`` is an optimizer. Raises ValueError for a missing initial
+    rate and for arguments out of range.
 
     >>> import minigrad as mg
     >>> class Halving(mg.optim.lr_scheduler.LRScheduler):
@@ -70,7 +72,7 @@ class LRScheduler:
     base_lrs: list[float]
     last_epoch: int
     _last_lr: list[float]
-    _no_state: tuple[str, ...] = ("optimizer",)  # attributes that a saved state leaves out
+    _no_state: tuple[str, ...] = ("optimizer",)  # attributes that are not part of the state
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         groups = self._groups_of(optimizer)
@@ -90,11 +92,11 @@ class LRScheduler:
             self.step()
 
     def _go_on(self) -> None:
-        """The step after ``last_epoch`` of a run that others have begun."""
+        """Make the step after ``last_epoch`` of a resumed run."""
         self.step()
 
     def _groups_of(self, optimizer: Any) -> list[dict[str, Any]]:
-        """The groups of an optimizer, which is the one from now on."""
+        """Set the optimizer, and return its groups."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(
                 f"[{type(self).__name__}] expected an optimizer, not {type(optimizer).__name__}"
@@ -107,7 +109,7 @@ class LRScheduler:
         raise NotImplementedError(f"[{type(self).__name__}] has no get_lr method")
 
     def step(self) -> None:
-        """Go on to the next step, and set its rates."""
+        """Advance to the next step, and set its rates."""
         self.last_epoch += 1
         self._set(self.get_lr())
 
@@ -116,37 +118,38 @@ class LRScheduler:
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedule is, and its options, without functions; the rates of the optimizer as
-        "_last_lr".
+        """The progress and options of the schedule, without functions.
+
+        "_last_lr" has the rates of the optimizer.
         """
         own = {k: deepcopy(v) for k, v in self.__dict__.items() if k not in self._no_state}
         return own | {"_last_lr": self._now()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state of a schedule of this kind, and set the optimizer's rates to its own.
+        """Resume from a state of a schedule of this class, and set the optimizer's rates.
 
-        The optimizer's state may be loaded before or after that. Raises TypeError for what is no
-        dict and for entries of another type, ValueError for other entries or for values out of
-        range; nothing is changed then.
+        The optimizer's state may be loaded before or after it. Raises TypeError unless the state is
+        a dict, and for entries of another type. Raises ValueError for other entries or values out
+        of range. An error changes nothing.
         """
         self._check_state(state_dict)
         self._take(state_dict)
         self._restore()
 
     def _take(self, state: Mapping[str, Any]) -> None:
-        """Become what a state says, but for the optimizer."""
+        """Set the attributes of a state, except the optimizer."""
         found = deepcopy(dict(state))
         if "milestones" in found and isinstance(self.__dict__.get("milestones"), Counter):
             found["milestones"] = Counter(found["milestones"])
         self.__dict__.update(found)
 
     def _restore(self) -> None:
-        """Set what this schedule had set in the optimizer."""
+        """Set the rates of this schedule in the optimizer again."""
         for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=False):
             group["lr"] = rate
 
     def _check_state(self, state: Any) -> None:
-        """Whether this is a state of a schedule of this kind."""
+        """Raise an error unless this is a state of a schedule of this class."""
         name = type(self).__name__
         if not isinstance(state, Mapping):
             raise TypeError(
@@ -172,21 +175,21 @@ class LRScheduler:
     # ---- what subclasses use ----
 
     def _now(self) -> list[float]:
-        """The rates that the groups have."""
+        """The present rates of the groups."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _set(self, rates: Sequence[float]) -> None:
         self._last_lr = list(rates)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
-            group["lr"] = rate  # groups that came later keep theirs
+            group["lr"] = rate  # groups that were added later keep their rates
 
     def _begin(self) -> None:
-        """The first step again, from rates that were set to the base rates."""
+        """Make the first step again, from the base rates."""
         self.last_epoch = -1
         self.step()
 
     def _follow(self, rates: Sequence[float]) -> None:
-        """The first step after another schedule, from the base rates."""
+        """Make the first step after another schedule, from the base rates."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
             group["lr"] = rate
         self._begin()
@@ -194,7 +197,7 @@ class LRScheduler:
     def _number(
         self, name: str, value: Any, least: float = -math.inf, most: float = math.inf
     ) -> float:
-        """An argument within [least, most]; one that is NaN is not."""
+        """An argument within [least, most], and not NaN."""
         op = type(self).__name__
         found = real(op, name, value)
         if not least <= found <= most:
@@ -207,7 +210,7 @@ class LRScheduler:
         return integer(type(self).__name__, name, value, least)
 
     def _for_each_group(self, name: str, value: Any) -> list[Any]:
-        """A list of one value for each group, or one value for all."""
+        """A list with a value for each group, from such a list or from one value."""
         count = len(self.optimizer.param_groups)
         if not isinstance(value, (list, tuple)):
             return [value] * count
@@ -222,10 +225,10 @@ _LRScheduler = LRScheduler  # PyTorch's older name
 
 
 class _FromRates(LRScheduler):
-    """Each step starts from the rates that are there; a formula says what they would be alone."""
+    """Base of schedules that start from the present rates, with a formula for the rates alone."""
 
     def _own_rates(self, t: int) -> list[float]:
-        """The rates of step t where no other schedule is at work."""
+        """The rates of step t if there is no other schedule."""
         raise NotImplementedError
 
     def _go_on(self) -> None:
@@ -238,9 +241,9 @@ class _FromRates(LRScheduler):
         self._set(rates)
 
 
-_CHECKED = ("last_epoch", "base_lrs", "_last_lr")  # of classes made of these elsewhere
+_CHECKED = ("last_epoch", "base_lrs", "_last_lr")  # entries checked for subclasses of users
 
-# The least and the largest value of options of which not every number is one.
+# The smallest and largest values of options with a limited range.
 _RANGES = {
     **dict.fromkeys(["step_size", "T_max", "T_0", "T_i", "T_mult", "total_steps"], (1, math.inf)),
     **dict.fromkeys(["factor", "end_factor"], (0.0, 1.0)),
@@ -253,13 +256,13 @@ _CHOICES = {
     "threshold_mode": ("rel", "abs"),
     "anneal_strategy": ("cos", "linear"),
     "scale_mode": ("cycle", "iterations"),
-    "": ("start", "max", "end", "base"),  # between which values a phase of OneCycleLR goes
+    "": ("start", "max", "end", "base"),  # ends of a phase of OneCycleLR
 }
 _CYCLES = ("triangular", "triangular2", "exp_range")  # modes of CyclicLR
 
 
 def _alike(own: Any, value: Any, key: str = "") -> bool:
-    """Whether a value of a state can take the place of one that a schedule has under this key."""
+    """True if a state's value may replace a schedule's value with this key."""
     if isinstance(own, str):
         choices = _CYCLES if own in _CYCLES else _CHOICES[key]
         return isinstance(value, str) and value in choices
@@ -288,7 +291,7 @@ def _alike(own: Any, value: Any, key: str = "") -> bool:
 
 
 class LambdaLR(LRScheduler):
-    """``base * lr_lambda(t)``, with one function or a list of one for each group.
+    """``base * lr_lambda(t)``, with one function or a list with a function for each group.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.5)
@@ -312,19 +315,20 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The base rates times what the functions say."""
+        """The base rates times the functions' results."""
         both = zip(self.base_lrs, self.lr_lambdas, strict=False)
         return [base * f(self.last_epoch) for base, f in both]
 
 
 class MultiplicativeLR(_FromRates, LambdaLR):
-    """The rate times ``lr_lambda(t)``, at each step but the first.
+    """The rate times ``lr_lambda(t)`` at each step except the first.
 
-    After others in a :class:`SequentialLR` it goes on from their rate, times ``lr_lambda(0)``.
+    After other schedules in a :class:`SequentialLR` it continues from their rate, times
+    ``lr_lambda(0)``.
     """
 
     def get_lr(self) -> list[float]:
-        """The rates times what the functions say."""
+        """The rates times the functions' results."""
         return self._product() if self.last_epoch else self._now()
 
     def _product(self) -> list[float]:
@@ -344,10 +348,10 @@ class MultiplicativeLR(_FromRates, LambdaLR):
 
 
 class _Factors(_FromRates):
-    """Each step multiplies the rates that are there."""
+    """Base of schedules whose steps multiply the present rates."""
 
     def _factor(self, t: int) -> float:
-        """By what step t multiplies."""
+        """The factor of step t."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
@@ -356,7 +360,7 @@ class _Factors(_FromRates):
         return [rate * factor for rate in self._now()]
 
     def _total(self, t: int) -> float:
-        """By what all steps up to t multiply."""
+        """The product of the factors of all steps up to t."""
         raise NotImplementedError
 
     def _own_rates(self, t: int) -> list[float]:
@@ -426,9 +430,9 @@ class ExponentialLR(_Factors):
 
 
 class ConstantLR(_Factors):
-    """``base * factor`` before step ``total_iters``, from which on it is the base rate.
+    """``base * factor`` before step ``total_iters``, then the base rate.
 
-    With ``total_iters=0``, which no step is, it is never left, as in PyTorch.
+    As in PyTorch, ``total_iters=0`` keeps ``base * factor`` for ever.
     """
 
     def __init__(
@@ -454,7 +458,7 @@ class ConstantLR(_Factors):
 
 
 class LinearLR(_Factors):
-    """From ``base * start_factor`` in a straight line to ``base * end_factor`` at ``total_iters``.
+    """A line from ``base * start_factor`` to ``base * end_factor`` at ``total_iters``.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -487,7 +491,7 @@ class LinearLR(_Factors):
             return self.start_factor
         if t > self.total_iters:
             return 1.0
-        # both ends weighed, as a difference of them might leave less than 0
+        # a weighted mean of both ends, since a difference may be rounded below 0
         start, end, left = self.start_factor, self.end_factor, self.total_iters - t
         return (start * left + end * t) / (start * (left + 1) + end * (t - 1))
 
@@ -525,11 +529,11 @@ class PolynomialLR(_Factors):
 
 
 class CosineAnnealingLR(_FromRates):
-    """``eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2``: down in ``T_max`` steps.
+    """``eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2``: falls in ``T_max`` steps.
 
-    Then up again in as many, and so on; equation 5 of Loshchilov & Hutter 2017 (SGDR) without its
-    restarts, which :class:`CosineAnnealingWarmRestarts` has. Each step follows from the rates that
-    are there.
+    Then it rises in as many steps, and so on. This is equation 5 of Loshchilov & Hutter 2017 (SGDR)
+    without restarts. :class:`CosineAnnealingWarmRestarts` has restarts. Each step starts from the
+    present rates.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -552,11 +556,11 @@ class CosineAnnealingLR(_FromRates):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates, this step's part of the way down or up from the last one's."""
+        """The rates of this step, computed from the rates of the last step."""
         t, n, least = self.last_epoch, self.T_max, self.eta_min
         if not t:
             return self._now()
-        if (t - 1) % (2 * n) == n:  # up from the least rate, which is no multiple of itself
+        if (t - 1) % (2 * n) == n:  # up from the lowest rate, by addition
             up = (1.0 - math.cos(math.pi / n)) / 2
             both = zip(self._now(), self.base_lrs, strict=False)
             return [rate + (base - least) * up for rate, base in both]
@@ -569,11 +573,11 @@ class CosineAnnealingLR(_FromRates):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down in a cosine from the base rate to ``eta_min``, again and again (SGDR).
+    """Repeated cosines from the base rate down to ``eta_min`` (SGDR).
 
-    That is Loshchilov & Hutter 2017, equation 5: the first time in ``T_0`` steps, then each time
-    in ``T_mult`` times as many. ``step(epoch)`` goes to any point of it, also between two steps:
-    ``scheduler.step(epoch + batch / batches)``.
+    This is Loshchilov & Hutter 2017, equation 5. The first cosine takes ``T_0`` steps, and each
+    later one ``T_mult`` times as many as the last. ``step(epoch)`` goes to any point, also between
+    two steps: ``scheduler.step(epoch + batch / batches)``.
     """
 
     def __init__(
@@ -587,7 +591,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0 = self.T_i = self._whole("T_0", T_0, 1)
         self.T_mult = self._whole("T_mult", T_mult, 1)
         self.eta_min = self._number("eta_min", eta_min)
-        self.T_cur = float(last_epoch)  # where it is in the present cosine, of T_i steps
+        self.T_cur = float(last_epoch)  # position in the present cosine of T_i steps
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -596,7 +600,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on by one step, or to a given point."""
+        """Advance by one step, or to a given point."""
         if epoch is None:
             self.last_epoch += 1
             self.T_cur += 1.0
@@ -617,12 +621,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _WithMomentum(LRScheduler):
-    """A schedule whose ``get_lr`` also sets each group's momentum, or the first of its betas."""
+    """Base of schedules whose ``get_lr`` also sets momenta, or the first of Adam's betas."""
 
     _momenta: dict[str, list[float]] | None
 
     def _cycled(self, cycle: bool, base: Any, most: Any) -> dict[str, list[float]] | None:
-        """The momenta "base" and "max" of the groups; None if they do not cycle."""
+        """The "base" and "max" momenta of the groups; None if momenta do not cycle."""
         name = type(self).__name__
         if not cycle:
             return None
@@ -647,20 +651,22 @@ class _WithMomentum(LRScheduler):
                 group["momentum"] = m
 
     def _restore(self) -> None:
-        self.get_lr()  # for the momenta
+        self.get_lr()  # sets the momenta
         super()._restore()
 
 
 class CyclicLR(_WithMomentum):
-    """From ``base_lr`` up to ``max_lr`` and back, again and again (Smith 2017).
+    """Cycles from ``base_lr`` up to ``max_lr`` and back (Smith 2017).
 
-    It goes up for ``step_size_up`` steps and down for ``step_size_down`` (by default as many). The
-    height is the same in all cycles if ``mode`` is "triangular". It halves with each cycle for
-    "triangular2", and is multiplied by ``gamma`` with each step for "exp_range". A function
-    ``scale_fn`` of one's own says the height instead, of the cycle's number from 1 or, if
-    ``scale_mode`` is "iterations", of t. With ``cycle_momentum`` the momentum, or the first of the
-    betas, goes the other way, from ``max_momentum`` to ``base_momentum`` and back. Rates and
-    momenta may be lists of one for each group. A saved state has no function.
+    The rate rises for ``step_size_up`` steps and falls for ``step_size_down`` steps, by default as
+    many. If ``mode`` is "triangular" all cycles have the same height. For "triangular2" the height
+    halves with each cycle. For "exp_range" it is multiplied by ``gamma`` at each step. ``scale_fn``
+    replaces these modes: it gives the height as a function of the cycle's number from 1 or, if
+    ``scale_mode`` is "iterations", of t.
+
+    With ``cycle_momentum`` the momentum, or the first of the betas, moves in the opposite
+    direction, from ``max_momentum`` to ``base_momentum`` and back. Rates and momenta may be lists
+    with a value per group. A saved state has no function.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
@@ -721,7 +727,7 @@ class CyclicLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def _scale(self, cycle: int) -> float:
-        """The height of this step's cycle, where 1 is the whole."""
+        """The height of a cycle, as a fraction of the full height."""
         if self.scale_fn is not None:
             return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.mode == "exp_range":
@@ -729,7 +735,7 @@ class CyclicLR(_WithMomentum):
         return 0.5 ** (cycle - 1) if self.mode == "triangular2" else 1.0
 
     def get_lr(self) -> list[float]:
-        """The rates of this step; sets its momenta too."""
+        """The rates of this step. The momenta are set too."""
         total = self.step_size_up + self.step_size_down
         cycle = math.floor(1 + self.last_epoch / total)
         part, top = 1 + self.last_epoch / total - cycle, self.step_size_up / total
@@ -742,16 +748,18 @@ class CyclicLR(_WithMomentum):
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to ``max_lr`` and down to almost nothing within a run (Smith & Topin 2019).
+    """One cycle over a run: up to ``max_lr`` and down to almost 0 (Smith & Topin 2019).
 
-    From ``max_lr / div_factor`` up during the first ``pct_start`` of ``total_steps`` (or of
-    ``epochs * steps_per_epoch``), then down to that start divided by ``final_div_factor``; with
-    ``three_phase`` first down as it went up. ``anneal_strategy`` is "cos" or "linear". With
-    ``cycle_momentum`` the momentum, or the first of the betas, goes the other way, from
-    ``max_momentum`` to ``base_momentum`` and back. It is stepped after each batch; ``max_lr`` and
-    the momenta may be lists of one for each group.
+    The rate rises from ``max_lr / div_factor`` during the first fraction ``pct_start`` of
+    ``total_steps`` (or of ``epochs * steps_per_epoch``). Then it falls to the starting rate divided
+    by ``final_div_factor``. With ``three_phase`` it first falls to the starting rate in as many
+    steps as it rose. ``anneal_strategy`` is "cos" or "linear".
 
-    Raises ValueError for more steps than there are.
+    With ``cycle_momentum`` the momentum, or the first of the betas, moves in the opposite
+    direction, from ``max_momentum`` to ``base_momentum`` and back. Step the schedule after each
+    batch. ``max_lr`` and the momenta may be lists with a value per group.
+
+    Raises ValueError for a step after the last one.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.1, momentum=0.9)
@@ -800,7 +808,7 @@ class OneCycleLR(_WithMomentum):
         rates = {"max": self._for_each_group("max_lr", max_lr)}
         rates["start"] = [self._number("max_lr", rate) / down[0] for rate in rates["max"]]
         rates["end"] = [rate / down[1] for rate in rates["start"]]
-        # The last step of each phase, and from where to where rates and momenta go.
+        # The last step of each phase, and the ends of its rates and momenta.
         self._phases = [(top, "start", "max", "max", "base"), (n - 1, "max", "end", "base", "max")]
         if three_phase:
             self._phases = [
@@ -821,7 +829,7 @@ class OneCycleLR(_WithMomentum):
             raise ValueError(f"[OneCycleLR] the state is of step {t} of a run of {n} steps")
 
     def get_lr(self) -> list[float]:
-        """The rates of this step; sets its momenta too."""
+        """The rates of this step. The momenta are set too."""
         t, start = self.last_epoch, 0.0
         if t > self.total_steps:
             raise ValueError(f"[OneCycleLR] step {t} of a run of {self.total_steps} steps")
@@ -846,12 +854,12 @@ class OneCycleLR(_WithMomentum):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times ``factor`` when a metric got no better for more than ``patience`` steps.
+    """The rate times ``factor`` when a metric has not improved for more than ``patience`` steps.
 
-    ``mode`` says whether "min" or "max" is better, by more than ``threshold``. That is a part of
-    the best value if ``threshold_mode`` is "rel", and a difference if "abs". After that nothing is
-    counted for ``cooldown`` steps. A rate does not fall below ``min_lr``, nor change by ``eps`` or
-    less.
+    ``mode`` is "min" or "max". An improvement must be larger than ``threshold``. The threshold is a
+    fraction of the best value if ``threshold_mode`` is "rel", and a difference if "abs". After a
+    change of the rate no steps are counted for ``cooldown`` steps. A rate does not fall below
+    ``min_lr``, and does not change by ``eps`` or less.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -905,7 +913,7 @@ class ReduceLROnPlateau(LRScheduler):
         return metric > self.best + margin
 
     def step(self, metrics: Any = None) -> None:
-        """Go on to the next step, with a number or a tensor of one element."""
+        """Advance to the next step, with a metric: a number or a tensor of one element."""
         if metrics is None:
             raise TypeError("[ReduceLROnPlateau] step needs the metric: scheduler.step(loss)")
         value = metrics.item() if isinstance(metrics, TensorBase) else metrics  # type: ignore[attr-defined]
@@ -930,7 +938,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class _Several(LRScheduler):
-    """Schedules of one optimizer, which have set its rates as they were made."""
+    """Base of combined schedules of one optimizer."""
 
     _no_state = ("optimizer", "schedulers")
 
@@ -952,11 +960,11 @@ class _Several(LRScheduler):
         self._last_lr = self._now()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedules are: as of one, with a list of theirs as "schedulers"."""
+        """The state, with a list of the schedules' states as "schedulers"."""
         return super().state_dict() | {"schedulers": [s.state_dict() for s in self.schedulers]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state of the same schedules; one that does not fit changes none."""
+        """Resume from a state of the same schedules. A state that does not fit changes nothing."""
         super().load_state_dict(state_dict)
 
     def _take(self, state: Mapping[str, Any]) -> None:
@@ -970,7 +978,7 @@ class _Several(LRScheduler):
         super()._restore()
 
     def _begun(self) -> int:
-        """How many of the schedules have been at work."""
+        """The number of schedules that have begun."""
         return len(self.schedulers)
 
     def _check_state(self, state: Any) -> None:
@@ -985,7 +993,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules at once: each changes the rates that those before it have set.
+    """Several schedules at once: each changes the rates that the schedules before it have set.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -1003,7 +1011,7 @@ class ChainedScheduler(_Several):
         super().__init__(optimizer, schedulers)
 
     def step(self) -> None:
-        """A step of each."""
+        """Step each schedule."""
         self.last_epoch += 1
         for one in self.schedulers:
             one.step()
@@ -1017,9 +1025,10 @@ class ChainedScheduler(_Several):
 
 
 class SequentialLR(_Several):
-    """Schedules one after the other: the next begins at each of the steps in ``milestones``.
+    """Schedules in sequence: the next one begins at each step in ``milestones``.
 
-    It begins at its own first step and from the base rate, but for :class:`MultiplicativeLR`.
+    A schedule begins with its own first step and from the base rate, except
+    :class:`MultiplicativeLR`.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -1060,7 +1069,7 @@ class SequentialLR(_Several):
         return bisect_right(self.milestones, self.last_epoch) + 1
 
     def step(self) -> None:
-        """A step of the schedule whose turn it is."""
+        """Step the current schedule."""
         self.last_epoch += 1
         turn = bisect_right(self.milestones, self.last_epoch)
         if turn and self.milestones[turn - 1] == self.last_epoch:

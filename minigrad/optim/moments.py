@@ -1,6 +1,7 @@
-"""Optimizers of Adam's kind: running means of gradients, and of their squares or sizes.
+"""Optimizers like Adam: running means of gradients, and of their squares or magnitudes.
 
-Adamax, NAdam, RAdam and SparseAdam with PyTorch's arguments, order of operations and state; Lion.
+Adamax, NAdam, RAdam and SparseAdam have PyTorch's arguments, order of operations and state. Lion is
+not in PyTorch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Adamax", "Lion", "NAdam", "RAdam", "SparseAdam"]
 
 
 class _Moments(ByParameter):
-    """A method with the running means "exp_avg" of gradients and "exp_avg_sq" of their squares."""
+    """Base of optimizers with running means "exp_avg" of gradients, "exp_avg_sq" of squares."""
 
     _remembered = _needed = frozenset(["step", "exp_avg", "exp_avg_sq"])
     _switches: tuple[str, ...] = ("maximize",)
@@ -42,7 +43,7 @@ class _Moments(ByParameter):
         return {name: zeros_like(p) for name in sorted(names)}
 
     def _means(self, group: Group, g: Any, state: dict[str, Any]) -> tuple[Any, Any]:
-        """Take a gradient into the two running means."""
+        """Update the two running means with a gradient."""
         first, second = group["betas"]
         mean = state["exp_avg"] = state["exp_avg"].lerp(g, 1 - first)
         squares = (state["exp_avg_sq"] * second).addcmul(g, g, value=1 - second)
@@ -51,11 +52,12 @@ class _Moments(ByParameter):
 
 
 class Adamax(_Moments):
-    """Adamax (Kingma & Ba 2015, algorithm 2): Adam with a running maximum of gradients' sizes.
+    """Adamax (Kingma & Ba 2015, algorithm 2): Adam with a running maximum of magnitudes.
 
-    That is ``u = max(betas[1] * u, abs(g) + eps)``; with m the mean of gradients, of which each
-    forgets by ``betas[0]``, the step is ``p -= lr / (1 - betas[0]**step) * m / u``.
-    ``weight_decay`` times the parameter is added to the gradient. ``maximize`` goes uphill.
+    The maximum is ``u = max(betas[1] * u, abs(g) + eps)``. m is the running mean of gradients,
+    which decays by ``betas[0]``. The step is ``p -= lr / (1 - betas[0]**step) * m / u``.
+    ``weight_decay`` times the parameter is added to the gradient. ``maximize`` ascends the
+    gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -98,7 +100,7 @@ class Adamax(_Moments):
 
 
 class _Decaying(_Moments):
-    """One whose weight decay goes into the gradient, or into the parameter."""
+    """Base of optimizers whose weight decay is added to the gradient, or shrinks the parameter."""
 
     _switches = ("maximize", "decoupled_weight_decay")
 
@@ -114,7 +116,7 @@ class NAdam(_Decaying):
 
     The momentum of step t is ``betas[0] * (1 - 0.96**(t * momentum_decay) / 2)``. ``weight_decay``
     times the parameter is added to the gradient, or shrinks the parameter if
-    ``decoupled_weight_decay``. ``maximize`` goes uphill.
+    ``decoupled_weight_decay``. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -168,11 +170,12 @@ class NAdam(_Decaying):
 
 
 class RAdam(_Decaying):
-    """RAdam (Liu et al. 2020): Adam that goes by its running mean alone while the variance of its
-    scale is unknown, and is rectified for it later.
+    """RAdam (Liu et al. 2020): Adam with rectified variance of the adaptive rate.
+
+    In the first steps this variance is unknown, and only the running mean of gradients is used.
 
     ``weight_decay`` times the parameter is added to the gradient, or shrinks the parameter if
-    ``decoupled_weight_decay``. ``maximize`` goes uphill.
+    ``decoupled_weight_decay``. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)
@@ -210,7 +213,7 @@ class RAdam(_Decaying):
         p, g = self._prepared(group, p, g)
         mean, squares = self._means(group, g, state)
         rate, left = group["lr"] / (1 - first**t), 1 - second**t
-        # How many gradients the running mean of squares is worth, in the end and now.
+        # The effective number of gradients in the running mean of squares, in the limit and now.
         most = 2 / (1 - second) - 1
         length = most - 2 * t * second**t / left
         if length <= 5:
@@ -223,11 +226,11 @@ class RAdam(_Decaying):
 
 
 class SparseAdam(_Moments):
-    """Adam that leaves alone what has no gradient, as suits embeddings.
+    """Adam that skips rows without a gradient, for embeddings.
 
-    Gradients are dense here: the rows along the first dimension that are all 0 count as absent.
-    Their moments do not decay and they do not move, as PyTorch has it with its sparse gradients.
-    ``maximize`` goes uphill.
+    Gradients are dense: rows along the first dimension that are all 0 count as absent. As in
+    PyTorch with sparse gradients, their moments do not decay and their parameters do not move.
+    ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([[1.0], [1.0]], requires_grad=True)
@@ -268,11 +271,11 @@ class SparseAdam(_Moments):
 
 
 class Lion(ByParameter):
-    """Lion (Chen et al. 2023, algorithm 2): steps of one size, by the sign of a mean of gradients.
+    """Lion (Chen et al. 2023, algorithm 2): equal steps, by the sign of a mean of gradients.
 
-    With m the running mean, a step is ``p -= lr * sign(betas[0] * m + (1 - betas[0]) * g)``; then m
-    takes in the gradient with ``betas[1]``. ``weight_decay`` shrinks the parameter as in
-    :class:`AdamW`. ``maximize`` goes uphill.
+    A step is ``p -= lr * sign(betas[0] * m + (1 - betas[0]) * g)``, where m is the running mean of
+    gradients. Then m is updated with ``betas[1]``. ``weight_decay`` shrinks the parameter as in
+    :class:`AdamW`. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0, 1.0], requires_grad=True)

@@ -1,4 +1,4 @@
-"""Muon, an optimizer of matrices; PyTorch's arguments and state."""
+"""Muon, an optimizer of matrices, with PyTorch's arguments and state."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ __all__ = ["Muon"]
 class Muon(ByParameter):
     """Muon (Jordan et al. 2024): momentum, made nearly orthogonal by a Newton-Schulz iteration.
 
-    A step goes along ``U @ V.T`` of the singular value decomposition of u. Without ``nesterov`` u
-    is m, the running mean of gradients. With it u is what m would be after the same gradient again.
-    The iteration ``x = a x + b (x x') x + c (x x')**2 x``, with ``ns_coefficients`` a, b, c and
-    ``ns_steps`` rounds, brings the singular values near 1. It runs in the parameter's dtype:
-    PyTorch's runs in bfloat16, so that two runs agree to about two digits only.
+    The direction of a step is ``U @ V.T`` of the singular value decomposition of a matrix u.
+    Without ``nesterov`` u is m, the running mean of gradients. With ``nesterov`` u is the value of
+    m after the same gradient again. The iteration ``x = a x + b (x x') x + c (x x')**2 x`` brings
+    the singular values near 1. It has ``ns_steps`` rounds, and ``ns_coefficients`` are a, b, c. It
+    runs in the parameter's dtype. PyTorch's runs in bfloat16, so results agree to about two digits
+    only.
 
-    ``adjust_lr_fn`` says how the rate depends on the shape: "original" (also for None) multiplies
-    it by ``sqrt(max(1, rows / columns))``, "match_rms_adamw" by ``0.2 * sqrt(max(rows, columns))``
-    (Liu et al. 2025). ``weight_decay`` shrinks the parameter as in :class:`AdamW`. ``maximize``
-    goes uphill.
+    ``adjust_lr_fn`` adjusts the rate to the shape. "original" (also for None) multiplies it by
+    ``sqrt(max(1, rows / columns))``. "match_rms_adamw" multiplies it by ``0.2 * sqrt(max(rows,
+    columns))`` (Liu et al. 2025). ``weight_decay`` shrinks the parameter as in :class:`AdamW`.
+    ``maximize`` ascends the gradient.
 
-    Raises ValueError for parameters that are no matrices: give others to another optimizer.
+    Raises ValueError for parameters that are no matrices: give these to another optimizer.
 
     >>> import minigrad as mg
     >>> w = mg.zeros(2, 3, requires_grad=True)
@@ -118,7 +119,7 @@ def _orthogonal(x: Any, abc: tuple[float, float, float], steps: int, eps: float)
     a, b, c = abc
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x
-    x = x / x.norm().clamp(min=eps)  # no singular value is above 1 then
+    x = x / x.norm().clamp(min=eps)  # then no singular value is above 1
     for _ in range(steps):
         gram = x @ x.T
         x = x * a + (gram * b + (gram @ gram) * c) @ x

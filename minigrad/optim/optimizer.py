@@ -4,4 +4,4 @@ from minigrad.optim.optimizers import Optimizer
 
 __all__ = ["Optimizer", "required"]
 
-required = object()  # the default of an argument that has to be given, in old optimizers
+required = object()  # default of a required argument, in older optimizers

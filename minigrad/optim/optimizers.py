@@ -1,7 +1,7 @@
-"""Optimizers: SGD, Adam, AdamW, RMSprop; PyTorch's arguments, order of operations and state.
+"""Optimizers SGD, Adam, AdamW and RMSprop, with PyTorch's arguments, operations and state.
 
-A step is one call of C for a group: one pass over its parameters, their gradients and their state.
-All groups are checked before the first parameter moves.
+A step of a group is one call of C: one pass over its parameters, gradients and state. All groups
+are checked before the first parameter changes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 Group = dict[str, Any]
 Closure = Callable[[], Any]
 
-_BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # the last is for schedules
-# How PyTorch runs a step, which means nothing here: a step has one way of being made.
+_BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # initial_lr is for schedules
+# Options that choose among PyTorch's implementations of a step. minigrad has one.
 _SWITCHES = frozenset(["capturable", "differentiable", "foreach", "fused"])
 # Other options that PyTorch saves.
 _PYTORCHS_OWN = _SWITCHES | frozenset(
@@ -43,27 +43,28 @@ _PYTORCHS_OWN = _SWITCHES | frozenset(
 
 
 class Optimizer(Hooked):
-    """Parameters in groups with options of their own, and what a method remembers of each.
+    """Base class of optimizers: groups of parameters with options, and a state per parameter.
 
-    ``params`` holds tensors, or pairs of a name and a tensor as ``model.named_parameters()`` gives
-    them, or dicts with "params" and options that differ from ``defaults``. The options stand in
-    ``param_groups`` and may be changed between steps; a group's names are its "param_names".
-    ``state`` maps a parameter to a dict, an empty one at first. A method of one's own defines
-    ``step``, as in PyTorch; or ``_update(group)``, which is called with recording off, and
-    ``_check(options)``, which is called for each group first.
+    ``params`` has tensors, or pairs of a name and a tensor as from ``model.named_parameters()``. It
+    may also have dicts with "params" and options that differ from ``defaults``. The options are in
+    ``param_groups``, and may be changed between steps. A group's names are its "param_names".
+    ``state`` maps a parameter to a dict, which is empty at first.
 
-    Every method takes PyTorch's ``foreach``, ``fused`` and ``capturable``, for all parameters or in
-    a group. They choose among implementations; here is one, so they are checked and forgotten.
-    ``differentiable`` can only be False, since no step is recorded.
+    A subclass defines ``step``, as in PyTorch. It may instead define ``_update(group)``, which is
+    called with recording off, and ``_check(options)``, which is called for each group before.
 
-    Raises TypeError for what are no float tensors, and ValueError for no parameters and options out
-    of range. A parameter that is given twice, not a leaf or not contiguous is a ValueError. So are
-    names that only some have or that are given twice.
+    Every optimizer accepts PyTorch's ``foreach``, ``fused`` and ``capturable``, for all parameters
+    or in a group. These choose among PyTorch's implementations. They are checked and change
+    nothing. ``differentiable`` can only be False, since no step is recorded.
+
+    Raises TypeError unless all parameters are float tensors. Raises ValueError for no parameters,
+    and for options out of range. Raises it also for a parameter that is given twice, is no leaf or
+    is not contiguous, and for missing or duplicate names.
     """
 
-    _remembered: frozenset[str] = frozenset()  # names in the state of a parameter; empty: any
-    _needed: frozenset[str] = frozenset()  # those that a state has if it holds anything
-    _beyond_pytorch: frozenset[str] = frozenset()  # options that a state of PyTorch's lacks
+    _remembered: frozenset[str] = frozenset()  # names of state entries; empty: any
+    _needed: frozenset[str] = frozenset()  # names that a state must have unless it is empty
+    _beyond_pytorch: frozenset[str] = frozenset()  # options that PyTorch's states lack
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any], **switches: Any) -> None:
         self.defaults = dict(defaults)
@@ -71,7 +72,7 @@ class Optimizer(Hooked):
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self._name = type(self).__name__
         _check_switches(self._name, switches)
-        self._sound: dict[int, tuple[Any, ...]] = {}  # by the id of a group its checked values
+        self._sound: dict[int, tuple[Any, ...]] = {}  # id of a group -> its checked values
         if isinstance(params, TensorBase) or not isinstance(params, Iterable):
             raise TypeError(
                 f"[{self._name}] params is a {type(params).__name__}, but must be a list of "
@@ -91,7 +92,9 @@ class Optimizer(Hooked):
             self.add_param_group({"params": given})
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """Optimize more parameters: a dict with "params" and options that are not the defaults."""
+        """Add a group of parameters: a dict with "params" and any options that are not the
+        defaults.
+        """
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise TypeError(f"[{self._name}] a parameter group is a dict with 'params'")
         known = {*self.defaults, *_BESIDE_OPTIONS, *_SWITCHES}
@@ -120,7 +123,7 @@ class Optimizer(Hooked):
         self.param_groups.append(group)
 
     def _named(self, params: Any) -> tuple[list[str] | None, list[Any]]:
-        """The names and the parameters of a group; no names where it holds no pairs."""
+        """The names and the parameters of a group. The names are None unless it has pairs."""
         given: list[Any] = [params] if isinstance(params, TensorBase) else list(params)
         pairs = [isinstance(one, tuple) for one in given]
         if not any(pairs):
@@ -133,7 +136,7 @@ class Optimizer(Hooked):
         return [name for name, _ in given], [p for _, p in given]
 
     def _check_names(self, names: Any, params: list[Any]) -> None:
-        """Whether these are names for all of the parameters, if other groups have names."""
+        """Raise an error unless all parameters have names, if other groups have names."""
         if self.param_groups and (names is None) == ("param_names" in self.param_groups[0]):
             raise ValueError(f"[{self._name}] either all groups have names or none has")
         if names is None:
@@ -159,20 +162,20 @@ class Optimizer(Hooked):
             raise ValueError(f"{name} is a view that is not contiguous: optimize what it views")
 
     def _check(self, options: Group) -> None:
-        """ValueError for options out of range."""
+        """Raise a ValueError for options out of range."""
 
     def _update(self, group: Group) -> None:
-        """Move the parameters of a group."""
+        """Update the parameters of a group."""
         raise NotImplementedError(f"[{self._name}] has no _update method")
 
     def step(self, closure: Closure | None = None) -> Any:
-        """Move every parameter that has a gradient, or none where one cannot be moved.
+        """Update every parameter that has a gradient. If one cannot be updated, none is.
 
-        ``closure``, if given, is called first; it computes the gradients and returns the loss,
-        which is returned.
+        ``closure``, if given, is called first. It computes the gradients and returns the loss,
+        which ``step`` returns.
 
-        Raises ValueError for options out of range and for gradients or state of another shape than
-        their parameter, TypeError for those of another dtype.
+        Raises ValueError for options out of range. Raises ValueError for gradients or state of a
+        shape other than their parameter's, and TypeError for another dtype.
         """
         loss = None
         if closure is not None:
@@ -197,7 +200,7 @@ class Optimizer(Hooked):
         return loss
 
     def _check_again(self, group: Group) -> None:
-        """Check options that are not the objects of the last step; a list may change unseen."""
+        """Check options that changed since the last step. Lists are always checked."""
         self._check(group)
         lists = [key for key, value in group.items() if isinstance(value, list)]
         constant = set(lists) <= {"params", "param_names"}
@@ -208,7 +211,7 @@ class Optimizer(Hooked):
             self._update(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to 0."""
+        """Set the gradients of all parameters to None, or to 0."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
@@ -217,13 +220,16 @@ class Optimizer(Hooked):
     # ---- its state ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Options, and state by the parameters' positions, as dicts; tensors are not copied."""
+        """The options, and the state by the parameters' positions, as dicts.
+
+        Tensors are not copied.
+        """
         self._call("state_before")
         made: dict[str, Any] = self._changed("state_after", self._state_by_place())
         return made
 
     def _state_by_place(self) -> dict[str, Any]:
-        """The state without what hooks make of it."""
+        """The state before hooks change it."""
         places = {p: place for place, p in enumerate(self._parameters())}
         groups = [
             {**group, "params": [places[p] for p in group["params"]]} for group in self.param_groups
@@ -234,14 +240,14 @@ class Optimizer(Hooked):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over a copy of the options and state of an optimizer of parameters like these.
+        """Load a copy of the options and state of an optimizer of the same kind of parameters.
 
-        A state of PyTorch's for the same method is taken too. Names do not matter for what belongs
-        to which parameter: positions do.
+        A state of PyTorch's for the same optimizer is accepted too. Entries belong to parameters by
+        position, not by name.
 
-        Raises ValueError where groups, numbers of parameters, options, shapes or dtypes differ, for
-        numbers out of range, and for the state of another method; TypeError for what is no state.
-        Nothing is changed then.
+        Raises ValueError if groups, numbers of parameters, options, shapes or dtypes differ. Raises
+        it also for numbers out of range, and for the state of another optimizer. Raises TypeError
+        unless it is a state. An error changes nothing.
         """
         if self._hooks and isinstance(state_dict, Mapping):
             state_dict = self._changed("load_before", dict(state_dict))
@@ -249,7 +255,7 @@ class Optimizer(Hooked):
         self._call("load_after")
 
     def _take_state(self, state_dict: Mapping[str, Any]) -> None:
-        """Load a state as hooks left it."""
+        """Load a state after the hooks."""
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise TypeError(
                 f"[{self._name}] a state is what state_dict gives: a dict with 'state' and "
@@ -279,8 +285,9 @@ class Optimizer(Hooked):
         self.__dict__.update(state)
 
     def _check_state(self, groups: Any, states: Any) -> None:
-        """Whether these are dicts, and hold what this method remembers: a class that was made of it
-        elsewhere may remember more.
+        """Raise an error unless these are dicts with the entries of this optimizer's state.
+
+        A user's subclass may have more entries.
         """
         if not isinstance(states, Mapping) or not all(
             isinstance(state, Mapping) for state in states.values()
@@ -307,7 +314,7 @@ class Optimizer(Hooked):
                 )
 
     def _check_places(self, places: list[Any], states: Mapping[Any, Any]) -> None:
-        """Whether the parameters of the saved groups are numbered, and all state is theirs."""
+        """Raise an error unless saved parameters are numbered, and all state belongs to them."""
         if not all(isinstance(place, int) and not isinstance(place, bool) for place in places):
             raise TypeError(f"[{self._name}] 'params' of a saved group is a list of integers")
         if len(set(places)) < len(places):
@@ -319,7 +326,7 @@ class Optimizer(Hooked):
             )
 
     def _merged(self, number: int, own: Group, saved: Mapping[str, Any]) -> Group:
-        """The options of a saved group, checked, with the parameters and names of this one."""
+        """The checked options of a saved group, with the parameters and names of this group."""
         foreign = _PYTORCHS_OWN - self.defaults.keys()
         options = {k: v for k, v in saved.items() if k not in foreign}
         unknown = [key for key in options if key not in {*self.defaults, *own, *_BESIDE_OPTIONS}]
@@ -330,7 +337,7 @@ class Optimizer(Hooked):
                 + (f"has an option {unknown[0]!r}" if unknown else f"lacks {missing[0]!r}")
                 + f", the options are {', '.join(self.defaults)}: is it another method's?"
             )
-        # A group on which no schedule was made yet has no initial rate.
+        # A group without a schedule has no initial rate.
         if "initial_lr" in options:
             _check_range(self._name, "initial_lr", options["initial_lr"])
         kept: Group = {key: own[key] for key in ("params", "param_names") if key in own}
@@ -340,7 +347,7 @@ class Optimizer(Hooked):
         return group
 
     def _taken(self, place: int, p: Any, key: str, value: Any) -> Any:
-        """A copy of what was remembered of a parameter: a tensor like it, or a number of steps."""
+        """A copy of a state entry: a tensor like the parameter, or a number of steps."""
         name = f"[{self._name}] the state {key!r} of parameter {place}"
         if key == "step" and key in self._remembered:
             return _count(name, value)
@@ -361,7 +368,7 @@ class Optimizer(Hooked):
         return tensor(found, p.dtype)
 
     def _is_ours(self) -> bool:
-        """False for a class that a program made, which may remember anything."""
+        """False for a user's class, whose state may have any entries."""
         return type(self).__module__.startswith("minigrad.optim.")
 
     def _parameters(self) -> list[Tensor]:
@@ -376,7 +383,7 @@ class Optimizer(Hooked):
 
 
 def _check_range(name: str, option: str, value: Any, below: float = inf) -> None:
-    """Whether 0 <= value < below."""
+    """Raise a ValueError unless 0 <= value < below."""
     if (type(value) is float or type(value) is int) and 0 <= value < below:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -387,13 +394,13 @@ def _check_range(name: str, option: str, value: Any, below: float = inf) -> None
 
 
 def _check_switch(name: str, option: str, value: Any) -> None:
-    """Whether it is True or False, or 1 or 0."""
+    """Raise an error unless the value is True or False, or 1 or 0."""
     if value is not True and value is not False and value not in (0, 1):
         raise TypeError(f"[{name}] {option} must be True or False, not {value!r}")
 
 
 def _check_switches(name: str, switches: Mapping[str, Any]) -> None:
-    """Whether these are PyTorch's switches, set to what can be: True, False or None."""
+    """Raise an error unless these are PyTorch's flags with a valid value: True, False or None."""
     for switch, value in switches.items():
         if switch not in _SWITCHES:
             raise TypeError(f"[{name}] got an unexpected keyword argument {switch!r}")
@@ -409,22 +416,22 @@ def _check_switches(name: str, switches: Mapping[str, Any]) -> None:
 
 
 def _size(value: Any) -> Any:
-    """How large a number is, whatever its sign; anything else as it is."""
+    """The magnitude of a number. Anything else is returned as is."""
     return abs(value) if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
-_MOST_STEPS = 2**53  # up to here every number is one in double precision
+_MOST_STEPS = 2**53  # all integers up to here are exact in float64
 
 
 def _count(name: str, value: Any) -> int:
-    """A number of steps, also as a float or a tensor of one element as PyTorch has it."""
+    """A number of steps. As in PyTorch it may be a float or a tensor of one element."""
     if type(value) is int and 0 <= value <= _MOST_STEPS:
         return value
     if getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a number of steps")
-    most: Any = 2 * _MOST_STEPS  # an integer may be too large for a float
+    most: Any = 2 * _MOST_STEPS  # a larger integer may overflow a float
     number = float(min(value, most))
     if not 0 <= number <= _MOST_STEPS or number % 1:
         raise ValueError(f"{name} is {value}, but must be a whole number from 0 to 2**53")
@@ -434,20 +441,20 @@ def _count(name: str, value: Any) -> int:
 # ---- steps in C ----------------------------------------------------------------------------------
 
 
-# A call of C that moves parameters: the kernel, the parameters, of each array of state those of all
-# parameters (or None for none), the options, and what there is to note when it is done.
+# A call of C that updates parameters. It has the kernel, the parameters, and the arrays of each
+# state entry or None. Then come the options, and a function to call afterwards.
 _Move = tuple[Any, list[Any], list[Any], tuple[Any, ...], Callable[[], Any] | None]
 
 
 class _Fused(Optimizer):
-    """A method whose step of a group is C; ``_moves(group)`` says which calls."""
+    """Base of optimizers whose step of a group is in C, by the calls of ``_moves(group)``."""
 
     def _moves(self, group: Group) -> list[_Move]:
-        """The calls that move the parameters of a group; making them changes nothing."""
+        """The calls that update the parameters of a group. Preparing them changes nothing."""
         raise NotImplementedError
 
     def _remember(self, states: dict[Any, dict[str, Any]], steps: list[int]) -> None:
-        """The state of parameters that have moved."""
+        """Record the state of the updated parameters."""
         for state, step in zip(states.values(), steps, strict=True):
             state["step"] = step
         self.state.update(states)
@@ -456,14 +463,14 @@ class _Fused(Optimizer):
         _carry_out(self._moves(group))
 
     def _update_all(self) -> None:
-        if type(self)._update is not _Fused._update:  # a class made of this one steps by itself
+        if type(self)._update is not _Fused._update:  # a subclass with its own step
             super()._update_all()
             return
         _carry_out([move for group in self.param_groups for move in self._moves(group)])
 
 
 def _carry_out(moves: list[_Move]) -> None:
-    """Move parameters; where one call cannot be made none is. C checks a call before it writes."""
+    """Update parameters. If one call cannot be made, none is: C checks a call before it writes."""
     if len(moves) > 1:
         ready = [_ready_gradients(move) for move in moves]
     else:
@@ -476,19 +483,19 @@ def _carry_out(moves: list[_Move]) -> None:
         except MemoryError:
             if not place:
                 raise
-            for k in range(len(params)):  # one alone takes no memory
+            for k in range(len(params)):  # a single parameter needs no extra memory
                 own = [[some[k]] if isinstance(some, list) else some for some in kept]
                 call(kernel, [handles[k]], [ready[place][k]], *own, *options)
         except (TypeError, ValueError) as error:
             raise _misfit(error, params, kept) from None
-        for p in pinned:  # a graph saved it: note where it was written
+        for p in pinned:  # a graph saved it: note the place of the write
             write(None, p)
         if note is not None:
             note()
 
 
 def _ready_gradients(move: _Move) -> list[Array]:
-    """Gradients that a call need not copy; an error if it could not be made."""
+    """The gradients in a form that C reads. Raises an error if the call could not be made."""
     kernel, params, kept, *_ = move
     gradients, states = _handles("grad", [p.grad for p in params]), [*kept, None, None][:3]
     try:
@@ -502,7 +509,7 @@ def _ready_gradients(move: _Move) -> list[Array]:
 
 
 def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
-    """The error of a step in which something has another shape or dtype than its parameter."""
+    """The error of a step for a gradient or state of another shape or dtype than its parameter."""
     op, _, _ = str(error).partition(" ")
     if not isinstance(error, (TypeError, ValueError)):
         return error
@@ -518,7 +525,7 @@ def _misfit(error: Exception, params: list[Any], kept: list[Any]) -> Exception:
 
 
 def _handles(what: str, tensors: Iterable[Any]) -> list[Array]:
-    """The handles of tensors; TypeError for anything else."""
+    """The handles of tensors. Raises TypeError for anything else."""
     try:
         return [x._h for x in tensors]
     except AttributeError:
@@ -530,7 +537,7 @@ def _with_gradients(group: Group) -> list[Any]:
 
 
 def _grown(state: dict[str, Any] | None, p: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The state of p: the dict itself, or a new one with zeros for missing arrays."""
+    """The state of p: the dict itself, or a new dict with zeros for missing arrays."""
     found = {"step": 0} if state is None else state
     for name in names:
         if name not in found:
@@ -539,7 +546,7 @@ def _grown(state: dict[str, Any] | None, p: Any, names: Iterable[str]) -> dict[s
 
 
 def _next_step(name: str, state: dict[str, Any]) -> int:
-    """The number of the step that is to be made."""
+    """The number of the next step."""
     done = state.get("step")
     if not (type(done) is int and 0 <= done < _MOST_STEPS):
         done = _count(f"[{name}] the state 'step' of a parameter", done)
@@ -549,9 +556,9 @@ def _next_step(name: str, state: dict[str, Any]) -> int:
 class SGD(_Fused):
     """Stochastic gradient descent, with momentum (Sutskever et al. 2013, in PyTorch's form).
 
-    With g the gradient (plus ``weight_decay`` times the parameter) and b the running momentum,
-    which starts as the first g: ``b = momentum * b + (1 - dampening) * g; p -= lr * b``, or with
-    ``nesterov`` ``p -= lr * (g + momentum * b)``. ``maximize`` goes uphill.
+    g is the gradient plus ``weight_decay`` times the parameter. b is the running momentum, which
+    starts as the first g. A step is ``b = momentum * b + (1 - dampening) * g; p -= lr * b``. With
+    ``nesterov`` it is ``p -= lr * (g + momentum * b)``. ``maximize`` ascends the gradient.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(5.0, requires_grad=True)
@@ -606,7 +613,7 @@ class SGD(_Fused):
         if not momentum:
             options = (lr, 0.0, 0.0, decay, False, maximize)
             return [(kernels.sgd_step, params, [None], options, None)]
-        # The first gradient enters undampened.
+        # The first gradient is not dampened.
         new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
         old = [p for p in params if p not in new] if new else params
         known = {**self.state, **new} if new else self.state
@@ -624,8 +631,8 @@ class SGD(_Fused):
 class Adam(_Fused):
     """Adam (Kingma & Ba 2015, algorithm 1); with ``amsgrad`` as in Reddi et al. 2018.
 
-    ``weight_decay`` times the parameter is added to the gradient; :class:`AdamW` shrinks the
-    parameter instead, as does ``decoupled_weight_decay``. ``maximize`` goes uphill.
+    ``weight_decay`` times the parameter is added to the gradient. With ``decoupled_weight_decay``
+    it shrinks the parameter instead, as in :class:`AdamW`. ``maximize`` ascends the gradient.
     """
 
     _decoupled = False
@@ -669,14 +676,14 @@ class Adam(_Fused):
             _check_switch(self._name, option, options[option])
 
     def _state_by_place(self) -> dict[str, Any]:
-        """As of every optimizer; the groups say, as PyTorch's do, where weight decay goes."""
+        """The state. As in PyTorch the groups have ``decoupled_weight_decay``."""
         state = super()._state_by_place()
         for group in state["param_groups"]:
             group["decoupled_weight_decay"] = self._decoupled
         return state
 
     def _take_state(self, state_dict: Mapping[str, Any]) -> None:
-        """As of every optimizer; weight decay goes where it went there, but for AdamW."""
+        """Load a state, with its ``decoupled_weight_decay`` except for AdamW."""
         super()._take_state(state_dict)
         if not type(self)._decoupled:
             self._decoupled = self._decoupled_in(state_dict["param_groups"]).pop()
@@ -743,11 +750,11 @@ class AdamW(Adam):
 
 
 class RMSprop(_Fused):
-    """RMSprop (Tieleman & Hinton 2012): steps by the gradient over the root of its mean square.
+    """RMSprop (Tieleman & Hinton 2012): the gradient divided by the root of its mean square.
 
-    That mean forgets by ``alpha``; with ``centered`` it is taken about the mean gradient (Graves
-    2013). With ``momentum`` what is stepped by builds up, as in :class:`SGD`. ``maximize`` goes
-    uphill.
+    The running mean decays by ``alpha``. With ``centered`` it is the variance, around the mean
+    gradient (Graves 2013). ``momentum`` accumulates steps as in :class:`SGD`. ``maximize`` ascends
+    the gradient.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)

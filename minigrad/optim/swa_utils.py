@@ -1,7 +1,7 @@
 """Averages of a model's weights over a run: stochastic weight averaging and moving averages.
 
-After Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization (2018), by
-PyTorch's names.
+The source is Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization
+(2018). Names are PyTorch's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Many = Callable[[list[Any], list[Any], Any], None]
 
 
 def get_swa_avg_fn() -> _One:
-    """The mean of all values, as a function of the mean, the new value and how many were before.
+    """A function of the mean, the new value and the number of earlier values: the new mean.
 
     >>> get_swa_avg_fn()(2.0, 5.0, 2)
     3.0
@@ -54,7 +54,7 @@ def get_swa_avg_fn() -> _One:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> _One:
-    """A moving average that keeps ``decay`` of itself, as a function like the mean's.
+    """A function for the moving average that keeps ``decay`` of the old average.
 
     Raises ValueError for a decay outside [0, 1].
 
@@ -70,12 +70,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> _One:
 
 
 def get_swa_multi_avg_fn() -> _Many:
-    """The mean of all values, as a function that writes into a list of tensors."""
+    """A function that writes the mean of all values into a list of tensors."""
     return _on_lists(lambda count: 1 / (float(count) + 1))
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> _Many:
-    """A moving average that keeps ``decay`` of itself, and writes into a list of tensors.
+    """A function that writes the moving average with ``decay`` into a list of tensors.
 
     Raises ValueError for a decay outside [0, 1].
 
@@ -90,7 +90,10 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> _Many:
 
 
 def _on_lists(share: Callable[[Any], float]) -> _Many:
-    """Averages of which the new value is a share, which depends on how many there were."""
+    """A function for averages of lists.
+
+    The new value's weight depends on the number of earlier ones.
+    """
 
     def update(averaged: list[Any], current: list[Any], count: Any) -> None:
         weight = share(count)
@@ -113,15 +116,15 @@ def _check_decay(name: str, decay: float) -> None:
 
 
 class AveragedModel(Module):
-    """A copy of a model, whose parameters are averages of the model's over its training.
+    """A copy of a model whose parameters are averages of the model's parameters over training.
 
-    ``update_parameters(model)`` takes in what they are now; the first time it takes them over.
-    ``avg_fn(averaged, current, n_averaged)`` returns a new average of one parameter;
-    ``multi_avg_fn`` writes new averages into the first of two lists of tensors of one dtype. One of
-    them may be given; without, it is the mean of all values. Buffers are averaged too with
-    ``use_buffers``, else taken over. ``n_averaged`` counts the updates.
+    ``update_parameters(model)`` adds the present parameters to the averages. The first call copies
+    them. ``avg_fn(averaged, current, n_averaged)`` returns a new average of one parameter.
+    ``multi_avg_fn`` writes new averages into the first of two lists of tensors of one dtype. At
+    most one of the two may be given. The default is the mean of all values. With ``use_buffers``
+    buffers are averaged too, else they are copied. ``n_averaged`` is the number of updates.
 
-    Raises ValueError for both functions, and for a model with other parameters.
+    Raises ValueError if both functions are given, and for a model with other parameters.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(1, 1, bias=False)
@@ -160,7 +163,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the parameters of the model, as they are now, into the averages."""
+        """Add the present parameters of the model to the averages."""
         averaged, taken = self._pairs(model)
         with no_grad():
             if not self.n_averaged:
@@ -175,7 +178,9 @@ class AveragedModel(Module):
             self.n_averaged += 1
 
     def _pairs(self, model: Module) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
-        """Pairs of an own tensor and the model's: those to average, and those to copy."""
+        """Pairs of an own tensor and the model's tensor: first pairs to average, then pairs to
+        copy.
+        """
         both = []
         for kind in ("parameters", "buffers"):
             own, other = (list(getattr(m, kind)()) for m in (self.module, model))
@@ -198,10 +203,10 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of a model's batch normalizations anew, in one pass over data.
+    """Compute the running statistics of a model's batch normalizations in one pass over data.
 
-    ``loader`` gives batches: tensors, or lists or tuples with the input first. The model is trained
-    or not after that as it was before.
+    ``loader`` gives batches: tensors, or lists or tuples with the input first. The model's training
+    mode is restored.
 
     >>> import minigrad as mg
     >>> model = mg.nn.BatchNorm1d(1)
@@ -234,10 +239,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """The rate to ``swa_lr`` within ``anneal_epochs`` steps, then constant.
+    """A rate that moves to ``swa_lr`` within ``anneal_epochs`` steps and stays there.
 
-    ``anneal_strategy`` is "cos" or "linear". It may be begun after another schedule, and goes on
-    from the rate that is there. ``swa_lr`` may be a list of one for each group.
+    ``anneal_strategy`` is "cos" or "linear". The schedule may follow another one, and starts from
+    the present rate. ``swa_lr`` may be a list with a value for each group.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=1.0)
@@ -271,12 +276,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _part(self, t: int) -> float:
-        """Which part of the way is done at step t."""
+        """The fraction of the annealing that is done at step t."""
         part = min(max(t, 0) / self.anneal_epochs, 1.0) if self.anneal_epochs else float(t >= 0)
         return (1 - math.cos(math.pi * part)) / 2 if self.anneal_strategy == "cos" else part
 
     def get_lr(self) -> list[float]:
-        """Rates between those from which the present ones came and the last ones."""
+        """The rates of this step, between the first and the last rates."""
         before, now = self._part(self.last_epoch - 1), self._part(self.last_epoch)
         rates = []
         for rate, last in zip(self._now(), self.swa_lrs, strict=False):

@@ -503,7 +503,7 @@ _DTYPE_NAMES = {
     lib.MG_FLOAT64: "float64",
 }
 # Where a saved array was last overwritten: buffer -> "file, line". Only writes into pinned buffers
-# are noted. Written only for pinned buffers.
+# are noted.
 overwritten_at: dict[int, str] = {}
 
 

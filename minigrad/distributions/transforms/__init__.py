@@ -1,4 +1,4 @@
-"""Transforms: invertible functions, with the logarithm of how they stretch.
+"""Transforms: invertible functions with the log-determinants of their Jacobians.
 
 ``t(x)`` is the function, ``t.inv(y)`` its inverse, and ``t.log_abs_det_jacobian(x, y)`` is
 log|dy / dx|. Names are PyTorch's.

@@ -1,4 +1,4 @@
-"""Transform, the base class, and transforms made of others or of shapes alone."""
+"""Transform, the base class, and transforms that compose others or change shapes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def last_added(x: Any, dims: int) -> Any:
 
 
 def broadcast(shape: Sequence[int], *others: Any) -> Sequence[int]:
-    """The shape together with those of other tensors; of numbers there is none."""
+    """The shape, broadcast with the shapes of other tensors. Numbers have no shape."""
     from minigrad.functions.predicates import broadcast_shapes
 
     return broadcast_shapes(tuple(shape), *(tuple(getattr(x, "shape", ())) for x in others))
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two parameters are the same: tensors by their shape and values."""
+    """True if two parameters are equal. Tensors are compared by shape and values."""
     if isinstance(a, TensorBase) or isinstance(b, TensorBase):
         same: Any = a is b or a == b
         return same if isinstance(same, bool) else bool(same.all())
@@ -45,10 +45,10 @@ def _alike(a: Any, b: Any) -> bool:
 class Transform:
     """A function with an inverse.
 
-    A subclass defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. It names the
-    constraints ``domain`` and ``codomain`` of what it takes and gives, whether it is ``bijective``,
-    and the ``sign`` of its slope. With ``cache_size=1`` the inverse of the last result is the very
-    tensor that it was made of, which costs no digits.
+    A subclass defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. It sets the constraints
+    ``domain`` and ``codomain``, ``bijective``, and ``sign``, the sign of its derivative. With
+    ``cache_size=1`` the inverse of the last result is the tensor that it was computed from, which
+    costs no digits.
     """
 
     domain: Any = constraints.real
@@ -65,7 +65,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many of the last dimensions are transformed together."""
+        """The number of last dimensions that are transformed together."""
         found: int = self.domain.event_dim
         if found != self.codomain.event_dim:
             raise ValueError(
@@ -75,7 +75,7 @@ class Transform:
         return found
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same transform, which keeps its last pair of values or does not."""
+        """The same transform with or without a cache of its last pair of values."""
         if self._cache_size == cache_size:
             return self
         made = self._rebuilt(cache_size)
@@ -89,7 +89,7 @@ class Transform:
         return made
 
     def __call__(self, x: Any) -> Any:
-        """The function of x."""
+        """Apply the transform to x."""
         if not self._cache_size:
             return self._call(x)
         last = self._last
@@ -116,15 +116,15 @@ class Transform:
         raise NotImplementedError(f"[{type(self).__name__}] has no inverse")
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """log|dy / dx|, without the dimensions that are transformed together."""
+        """log|dy / dx|, in the shape without the dimensions that are transformed together."""
         raise NotImplementedError(f"[{type(self).__name__}] log_abs_det_jacobian")
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what x of a shape becomes."""
+        """The shape of y for the shape of x."""
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what becomes y of a shape."""
+        """The shape of x for the shape of y."""
         return shape
 
     @property
@@ -157,22 +157,22 @@ class _Inverse(Transform):
 
     @property
     def domain(self) -> Any:
-        """The values that the transform gives."""
+        """The codomain of the transform."""
         return self._of.codomain
 
     @property
     def codomain(self) -> Any:
-        """The values that the transform takes."""
+        """The domain of the transform."""
         return self._of.domain
 
     @property
     def bijective(self) -> Any:
-        """As of the transform."""
+        """Taken from the transform."""
         return self._of.bijective
 
     @property
     def sign(self) -> Any:
-        """As of the transform."""
+        """Taken from the transform."""
         return self._of.sign
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -180,7 +180,7 @@ class _Inverse(Transform):
         return self._of.with_cache(cache_size).inv
 
     def __call__(self, x: Any) -> Any:
-        """The inverse function of x."""
+        """Apply the inverse transform to x."""
         return self._of._inv_call(x)
 
     def _inv_call(self, y: Any) -> Any:
@@ -189,15 +189,15 @@ class _Inverse(Transform):
     _call, _inverse = __call__, _inv_call
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Minus that of the transform."""
+        """Minus the log-determinant of the transform."""
         return -self._of.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what becomes values of a shape."""
+        """The inverse_shape of the transform."""
         return self._of.inverse_shape(shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what values of a shape become."""
+        """The forward_shape of the transform."""
         return self._of.forward_shape(shape)
 
     @property
@@ -213,7 +213,7 @@ class _Inverse(Transform):
 
 
 class IndependentTransform(Transform):
-    """A transform of which the last ``reinterpreted_batch_ndims`` dimensions are one value."""
+    """A transform whose last ``reinterpreted_batch_ndims`` dimensions make up one value."""
 
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
@@ -224,22 +224,22 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """The base's, of arrays."""
+        """The base's constraint, for arrays."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Any:
-        """The base's, of arrays."""
+        """The base's constraint, for arrays."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
     def bijective(self) -> Any:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_transform.bijective
 
     @property
     def sign(self) -> Any:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_transform.sign
 
     def _rebuilt(self, cache_size: int) -> Transform:
@@ -261,16 +261,16 @@ class IndependentTransform(Transform):
             )
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The sum of the base's over the parts."""
+        """The sum of the base's log-determinants over the parts."""
         found = self.base_transform.log_abs_det_jacobian(x, y)
         return last_added(found, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_transform.forward_shape(shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """As of the base."""
+        """Taken from the base."""
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -278,7 +278,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Values of ``in_shape`` as values of ``out_shape``, of as many elements."""
+    """Reshape values of ``in_shape`` to ``out_shape``, with the same number of elements."""
 
     def __init__(
         self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0
@@ -311,11 +311,11 @@ class ReshapeTransform(Transform):
         return last_added(zeros_like(x), len(self.in_shape))
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape with out_shape in place of in_shape; ValueError where it ends otherwise."""
+        """The shape with out_shape in place of in_shape. Raises ValueError if it ends otherwise."""
         return self._exchanged(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape with in_shape in place of out_shape; ValueError where it ends otherwise."""
+        """The shape with in_shape in place of out_shape. Raises ValueError if it ends otherwise."""
         return self._exchanged(shape, self.out_shape, self.in_shape)
 
     @staticmethod
@@ -327,14 +327,14 @@ class ReshapeTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other."""
+    """Composition of transforms, the first one first."""
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
     def _dims(self, first: str, last: str, parts: Sequence[Transform]) -> int:
-        """How many dimensions a value has before all parts, walking back from the last."""
+        """The number of dimensions of a value before all parts, counted back from the last part."""
         if not parts:
             return 0
         dims: int = getattr(parts[-1], last).event_dim
@@ -345,26 +345,26 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """The values that the first part takes, of as many dimensions as later parts need."""
+        """The domain of the first part, with as many dimensions as later parts need."""
         if not self.parts:
             return constraints.real
         return _raised(self.parts[0].domain, self._dims("domain", "codomain", self.parts))
 
     @property
     def codomain(self) -> Any:
-        """The values that the last part gives, of as many dimensions as earlier parts make."""
+        """The codomain of the last part, with as many dimensions as earlier parts give."""
         if not self.parts:
             return constraints.real
         return _raised(self.parts[-1].codomain, self._dims("codomain", "domain", self.parts[::-1]))
 
     @property
     def bijective(self) -> Any:
-        """Whether all parts are."""
+        """True if all parts are bijective."""
         return all(part.bijective for part in self.parts)
 
     @property
     def sign(self) -> Any:
-        """The product of the parts'."""
+        """The product of the parts' signs."""
         return math.prod([part.sign for part in self.parts])
 
     def _rebuilt(self, cache_size: int) -> Transform:
@@ -381,7 +381,7 @@ class ComposeTransform(Transform):
         return y
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The sum over the parts."""
+        """The sum of the parts' log-determinants."""
         if not self.parts:
             return zeros_like(x)
         total: Any = 0.0
@@ -411,7 +411,7 @@ class ComposeTransform(Transform):
 
 
 def _raised(constraint: Any, dims: int) -> Any:
-    """A constraint of values with so many dimensions."""
+    """The constraint for values with more dimensions."""
     more = dims - constraint.event_dim
     return constraints.independent(constraint, more) if more else constraint
 

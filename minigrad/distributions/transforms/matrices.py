@@ -38,7 +38,7 @@ def _needs_vector(name: str, shape: Sequence[int]) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """softmax(x), which is not invertible: the inverse is one of the vectors, log(y)."""
+    """softmax(x). It is not invertible: ``inv`` gives one of the possible vectors, log(y)."""
 
     bijective = False
     domain = constraints.real_vector
@@ -51,18 +51,18 @@ class SoftmaxTransform(Transform):
         return f.log(y)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The same; ValueError for a number."""
+        """The same shape. Raises ValueError for a 0-d value."""
         return _needs_vector("SoftmaxTransform", shape)
 
     inverse_shape = forward_shape
 
 
 class StickBreakingTransform(Transform):
-    """n numbers as n + 1 that add up to 1: each takes a share of what is left of the stick.
+    """Stick breaking: n numbers become n + 1 parts of 1. Each takes a share of the rest.
 
-    The share is sigmoid(x - log(how many are left after it)), so that 0 becomes even parts. The
-    parts are computed by their logarithms. The inverse takes the rest as a sum of the parts that
-    follow. Neither cancels.
+    The share is sigmoid(x - log(number of later parts)), so that zeros become equal parts. The
+    parts are computed by their logarithms. The inverse computes the rest as the sum of the later
+    parts. Neither cancels.
     """
 
     domain = constraints.real_vector
@@ -95,12 +95,12 @@ class StickBreakingTransform(Transform):
         return f.sum(share + left[..., 1:], -1)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """One more part; ValueError for a number."""
+        """The last size plus 1. Raises ValueError for a 0-d value."""
         _needs_vector("StickBreakingTransform", shape)
         return Size((*shape[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """One part less; ValueError for a number."""
+        """The last size less 1. Raises ValueError for a 0-d value."""
         _needs_vector("StickBreakingTransform", shape)
         return Size((*shape[:-1], shape[-1] - 1))
 
@@ -113,7 +113,7 @@ def _diagonal(x: Any) -> Any:
 
 
 class LowerCholeskyTransform(Transform):
-    """The lower triangle of a square matrix, with exp of its diagonal."""
+    """The lower triangle of a square matrix, with exp applied to the diagonal."""
 
     bijective = False
     domain = constraints.independent(constraints.real, 2)
@@ -127,7 +127,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """L L^T of the Cholesky factor L that a square matrix becomes."""
+    """L L^T, where L is the result of :class:`LowerCholeskyTransform`."""
 
     bijective = False
     domain = constraints.independent(constraints.real, 2)
@@ -142,13 +142,13 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """n (n - 1) / 2 numbers as the Cholesky factor of a correlation matrix of n by n.
+    """n (n - 1) / 2 numbers become the Cholesky factor of an n x n correlation matrix.
 
-    Row i of the factor is tanh(x_j) times the sech(x_k) before it, and the product of all sech on
-    the diagonal, so that its length is 1 (Lewandowski, Kurowicka and Joe 2009; the Stan reference
-    manual, "Cholesky factors of correlation matrices"). The sech are multiplied as logarithms. The
-    inverse takes what is left of a row's length as the sum of the squares that follow, and no
-    step cancels.
+    Element j of a row is tanh(x_j) times the sech(x_k) of all k before it. The diagonal is the
+    product of all sech, so the row has length 1. The sech are multiplied as logarithms. The inverse
+    computes the rest of a row's squared length as the sum of the later squares, so no step cancels.
+    Sources are Lewandowski, Kurowicka and Joe 2009, and the Stan reference manual, "Cholesky
+    factors of correlation matrices".
     """
 
     domain = constraints.real_vector
@@ -168,7 +168,7 @@ class CorrCholeskyTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         squares = f.flip(f.tril(y) ** 2, (-1,))
-        after = f.flip(f.cumsum(squares, -1), (-1,))  # of this place and those that follow
+        after = f.flip(f.cumsum(squares, -1), (-1,))  # sum of this and all later squares
         n = y.shape[-1]
         at = places(n)
         below = f.reshape(y, (*y.shape[:-2], n * n))[..., at]
@@ -183,13 +183,13 @@ class CorrCholeskyTransform(Transform):
         return f.sum(weights * self._log_sech(x), -1)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """A matrix for each vector; ValueError where its size is not n (n - 1) / 2."""
+        """A matrix for each vector. Raises ValueError if its size is not n (n - 1) / 2."""
         _needs_vector("CorrCholeskyTransform", shape)
         n = matrix_size("CorrCholeskyTransform", shape[-1])
         return Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """A vector for each matrix; ValueError where it is not square."""
+        """A vector for each matrix. Raises ValueError if it is not square."""
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ValueError(f"[CorrCholeskyTransform] {tuple(shape)} is not of square matrices")
         n = shape[-1]
@@ -197,7 +197,7 @@ class CorrCholeskyTransform(Transform):
 
 
 def matrix_size(name: str, count: int) -> int:
-    """n of n (n - 1) / 2 numbers below a diagonal."""
+    """The n with n (n - 1) / 2 = ``count``."""
     n = (1 + math.isqrt(1 + 8 * count)) // 2
     if n * (n - 1) // 2 != count:
         raise ValueError(f"[{name}] {count} numbers are not n (n - 1) / 2 for a whole n")
@@ -205,13 +205,13 @@ def matrix_size(name: str, count: int) -> int:
 
 
 def places(n: int, diag: int = -1) -> Any:
-    """Where the elements up to a diagonal lie in a matrix of n by n, row by row."""
+    """The positions of the elements up to a diagonal of an n x n matrix, row by row."""
     rows, columns = f.tril_indices(n, n, diag)
     return rows * n + columns
 
 
 def lower_matrix(x: Any, n: int, diag: int = -1) -> Any:
-    """Vectors as matrices of n by n that are 0 but up to a diagonal."""
+    """n x n matrices with the vectors' elements up to a diagonal, and 0 above it."""
     at = f.expand(places(n, diag), x.shape)
     flat = f.scatter(zeros((*x.shape[:-1], n * n), dtype=x.dtype), -1, at, x)
     return f.reshape(flat, (*x.shape[:-1], n, n))
@@ -221,7 +221,7 @@ def lower_matrix(x: Any, n: int, diag: int = -1) -> Any:
 
 
 class _Several(Transform):
-    """A transform for each part along a dimension."""
+    """Base of transforms with a transform for each part along a dimension."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         name = type(self).__name__
@@ -233,7 +233,7 @@ class _Several(Transform):
 
     @property
     def bijective(self) -> Any:
-        """Whether all are."""
+        """True if all transforms are bijective."""
         return all(t.bijective for t in self.transforms)
 
     def _apart(self, value: Any) -> Sequence[Any]:
@@ -259,7 +259,7 @@ class _Several(Transform):
 class CatTransform(_Several):
     """Transforms of parts of the ``lengths`` along a dimension.
 
-    Parts become as long as they were. ``lengths`` is 1 for each by default.
+    Parts keep their lengths. ``lengths`` is by default 1 for each part.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class CatTransform(_Several):
 
     @property
     def event_dim(self) -> int:
-        """The most of the parts'."""
+        """The largest event_dim of the parts."""
         return max(t.event_dim for t in self.transforms)
 
     @property
@@ -288,12 +288,12 @@ class CatTransform(_Several):
 
     @property
     def domain(self) -> Any:
-        """The values that the parts take."""
+        """The domains of the parts."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> Any:
-        """The values that the parts give."""
+        """The codomains of the parts."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def _rebuilt(self, cache_size: int) -> Transform:
@@ -310,7 +310,7 @@ class CatTransform(_Several):
         return f.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The parts' side by side, or their sum where the dimension is inside a value."""
+        """The parts' log-determinants, concatenated, or summed if ``dim`` is inside a value."""
         dim = self.dim if self.dim < 0 else self.dim - x.ndim
         most, found = self.event_dim, []
         for t, log in zip(self.transforms, self._logs(x, y), strict=True):
@@ -323,12 +323,12 @@ class StackTransform(_Several):
 
     @property
     def domain(self) -> Any:
-        """The values that the transforms of the slices take."""
+        """The domains of the slices' transforms."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
     def codomain(self) -> Any:
-        """The values that the transforms of the slices give."""
+        """The codomains of the slices' transforms."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def _rebuilt(self, cache_size: int) -> Transform:
@@ -347,7 +347,7 @@ class StackTransform(_Several):
         return f.stack(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The slices' side by side, or their sum where the dimension is inside a value."""
+        """The slices' log-determinants, stacked, or summed if ``dim`` is inside a value."""
         most = max(t.domain.event_dim for t in self.transforms)
         found = [
             last_added(log, most - t.domain.event_dim)

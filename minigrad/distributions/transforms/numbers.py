@@ -1,4 +1,4 @@
-"""Transforms of numbers, each by itself."""
+"""Elementwise transforms of numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExpTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """``loc + scale * x``, of vectors or arrays with ``event_dim`` dimensions."""
+    """``loc + scale * x``, for values with ``event_dim`` dimensions."""
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -49,7 +49,7 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions a value has."""
+        """The number of dimensions of a value."""
         return self._event_dim
 
     @property
@@ -80,14 +80,14 @@ class AffineTransform(Transform):
         return last_added(zeros_like(x) + log, self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape together with those of loc and scale."""
+        """The shape, broadcast with the shapes of loc and scale."""
         return broadcast(shape, self.loc, self.scale)
 
     inverse_shape = forward_shape
 
 
 class SigmoidTransform(Transform):
-    """1 / (1 + exp(-x)). The inverse takes 0 and 1 for their next numbers inside, as in PyTorch."""
+    """1 / (1 + exp(-x)). As in PyTorch, the inverse replaces 0 and 1 by the next numbers inside."""
 
     codomain = constraints.unit_interval
 
@@ -116,7 +116,7 @@ class TanhTransform(Transform):
         return f.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """2 (log(2) - x - softplus(-2 x)), which does not cancel."""
+        """2 (log(2) - x - softplus(-2 x)), a form that does not cancel."""
         return 2 * (math.log(2) - x + logsigmoid(2 * x))
 
 
@@ -164,14 +164,14 @@ class PowerTransform(Transform):
         return f.log(f.abs(self.exponent * y / x))
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape together with that of the exponent."""
+        """The shape, broadcast with the shape of the exponent."""
         return broadcast(shape, self.exponent)
 
     inverse_shape = forward_shape
 
 
 class AbsTransform(Transform):
-    """|x|, which is not invertible: the inverse is the positive value."""
+    """|x|. It is not invertible: ``inv`` gives the positive value."""
 
     bijective = False
     codomain = constraints.nonnegative
@@ -184,7 +184,7 @@ class AbsTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """The distribution function of a distribution of numbers; its inverse is the quantile."""
+    """The distribution function of a distribution of numbers. Its inverse is the quantile."""
 
     codomain = constraints.unit_interval
 
@@ -194,7 +194,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """The values of the distribution."""
+        """The support of the distribution."""
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:

@@ -1,1 +1,1 @@
-"""NumPy's functions on tensors, built from minigrad's operations; ``table`` lists them."""
+"""NumPy's functions on tensors, made of minigrad's operations. ``table`` lists them."""

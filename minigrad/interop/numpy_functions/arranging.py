@@ -1,4 +1,4 @@
-"""NumPy's functions that reshape, order and join tensors, which are ours or nearly so."""
+"""NumPy's functions that reshape, order and join tensors. Most equal minigrad's functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def _resize(a: Any, new_shape: Any) -> Any:
 
 
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """By all shifts in order where there is no axis; shifts and axes are broadcast."""
+    """NumPy's roll.
+
+    Shifts and axes are broadcast. Without an axis all shifts are applied in order.
+    """
     if axis is None:
         return f.roll(a, int(np.sum(np.asarray(shift))))
     shifts, axes = np.broadcast_arrays(np.asarray(shift, int), np.asarray(axis, int))
@@ -89,7 +92,7 @@ def _concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
 def _broadcast_arrays(*args: Any) -> Any:
     if not any(x is None for x in args):
         return f.broadcast_tensors(*args)
-    # Plotting libraries broadcast None along, which only an array can hold.
+    # Plotting libraries also broadcast None, which only a NumPy array can hold.
     return np.broadcast_arrays(*[np.asarray(x) for x in args])
 
 
@@ -140,7 +143,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 
 
 def _rows(ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a list of tensors, or of the rows of one."""
+    """A function of a list of tensors, or of the rows of one tensor."""
     return lambda tup: ours(list(tup))
 
 

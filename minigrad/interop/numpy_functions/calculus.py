@@ -96,10 +96,10 @@ def _interp(
     at = f.clamp(f.searchsorted(xp.detach(), x.detach(), right=True) - 1, 0, max(last - 1, 0))
     if last:
         run = xp[at + 1] - xp[at]
-        # Between two equal coordinates nothing is asked for.
+        # No point lies between two equal coordinates.
         slope = (fp[at + 1] - fp[at]) / f.where(f.eq(run, 0), 1.0, run)
         result = slope * (x - xp[at]) + fp[at]
-        # Where values are infinite, the line from the right or the value itself may be known.
+        # For infinite values the line from the right, or the value itself, may still be finite.
         result = f.where(f.isnan(result), slope * (x - xp[at + 1]) + fp[at + 1], result)
         given = f.logical_or(f.eq(x, xp[at]), f.eq(fp[at], fp[at + 1]))
         result = f.where(f.logical_and(f.isnan(result), given), fp[at], result)
@@ -108,7 +108,7 @@ def _interp(
     result = f.where(f.lt(x, xp[0]), fp[0] if left is None else left, result)
     result = f.where(f.eq(x, xp[-1]), fp[-1], result)
     result = f.where(f.gt(x, xp[-1]), fp[-1] if right is None else right, result)
-    return f.where(f.isnan(x), x, result) if last else result  # as NumPy has it
+    return f.where(f.isnan(x), x, result) if last else result  # as in NumPy
 
 
 def _polyval(p: Any, x: Any) -> Any:
@@ -133,7 +133,7 @@ def linspace(
     axis: int = 0,
     device: Any = None,
 ) -> Any:
-    """Points at one distance from start to stop, which may be tensors; both get gradients."""
+    """Equidistant points from start to stop. Both may be tensors, and get gradients."""
     a, b = [as_float("numpy.linspace", x) for x in tensor_operands("numpy.linspace", start, stop)]
     if num < 0:
         raise ValueError(f"[numpy.linspace] {num} samples: the number cannot be negative")

@@ -1,7 +1,7 @@
 """NumPy's functions that rearrange and pick elements of tensors.
 
-NumPy says which element goes where: its own function is called on the positions of the elements,
-and the elements are gathered from there. Shapes, broadcasting and errors are NumPy's by that.
+NumPy's own function is called on the positions of the elements. The elements are then gathered by
+these positions. Shapes, broadcasting and errors are therefore NumPy's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["TABLE", "picked"]
 
 
 def picked(tensors: Sequence[Any], rearrange: Callable[..., Any]) -> Any:
-    """The elements of tensors as ``rearrange``, a function of arrays, arranges their positions."""
+    """Rearrange the elements of tensors as ``rearrange``, a function of arrays, does."""
     start, positions = 0, []
     for x in tensors:
         positions.append(np.arange(start, start + x.size).reshape(x.shape))
@@ -62,7 +62,8 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 _MODES = "constant", "edge", "reflect", "symmetric", "wrap"
-_NO_MODES = "empty", "linear_ramp", "maximum", "mean", "median", "minimum"  # which NumPy has
+# modes of NumPy without a counterpart
+_NO_MODES = "empty", "linear_ramp", "maximum", "mean", "median", "minimum"
 
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
@@ -77,14 +78,14 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     if mode == "constant" and options.keys() <= {"constant_values"}:
         return _with_constants(a, pairs, options.get("constant_values", 0))
     for d, pair in enumerate(pairs):
-        if any(pair) or options:  # unknown ones NumPy refuses
+        if any(pair) or options:  # NumPy refuses unknown options
             at: Any = np.pad(np.arange(a.shape[d]), pair, mode, **options)
             a = _at(a, at, d)
     return a if any(map(any, pairs)) else f.clone(a)
 
 
 def _with_constants(a: Any, pairs: list[tuple[int, int]], values: Any) -> Any:
-    """Constants before and after each axis, one axis after another."""
+    """Pad with constants before and after each axis, one axis after another."""
     values = f.broadcast_to(f.to(beside("pad", a, values), a.dtype), (a.ndim, 2))
     a = a if any(map(any, pairs)) else f.clone(a)
     for d, pair in enumerate(pairs):
@@ -96,7 +97,7 @@ def _with_constants(a: Any, pairs: list[tuple[int, int]], values: Any) -> Any:
 
 
 def _widths(widths: Any, ndim: int) -> list[tuple[int, int]]:
-    """How many elements to put before and after each axis, from all that NumPy takes for that."""
+    """The numbers of elements to add before and after each axis, from any form that NumPy takes."""
     if isinstance(widths, dict):
         given: Any = np.zeros((ndim, 2), int)
         for axis, width in widths.items():
@@ -196,14 +197,14 @@ def _unique(
 
 
 def _at(a: Any, positions: Any, axis: Any = None) -> Any:
-    """The entries of a at positions along an axis; of all elements in order where it is None."""
+    """The entries of a at positions along an axis, or in the flattened a if the axis is None."""
     if axis is None:
         a, axis = f.ravel(a), 0
     return f.index_select(a, axis, creation.tensor(np.asarray(positions, np.int64)))
 
 
 def _unique_of(name: str) -> Callable[..., Any]:
-    """unique_all and its kin, whose first result holds the values."""
+    """unique_all and similar functions, whose first result has the values."""
 
     def unique(x: Any, **options: Any) -> Any:
         x = strong_operand(f"numpy.{name}", x)

@@ -1,4 +1,4 @@
-"""NumPy's products of tensors: dot, matmul, outer and their kin, and convolution of lines."""
+"""NumPy's products of tensors: dot, matmul, outer and others, and convolution of vectors."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _vdot(a: Any, b: Any) -> Any:
 
 
 def matvec(a: Any, b: Any) -> Any:
-    """Matrices times vectors, which both may be batches."""
+    """Matrices times vectors. Both may be batches."""
     a, b = tensor_operands("numpy.matvec", a, b)
     return f.squeeze(f.matmul(a, f.unsqueeze(b, -1)), -1)
 
 
 def vecmat(a: Any, b: Any) -> Any:
-    """Vectors times matrices, which both may be batches."""
+    """Vectors times matrices. Both may be batches."""
     a, b = tensor_operands("numpy.vecmat", a, b)
     return f.squeeze(f.matmul(f.unsqueeze(a, -2), b), -2)
 
@@ -75,7 +75,7 @@ _MODES = "valid", "same", "full"
 
 
 def _slid(op: str, a: Any, v: Any, mode: Any, flipped: bool) -> Any:
-    """The products of the windows of a line with a shorter one, which ``flipped`` turns round."""
+    """The products of a vector's windows with a shorter vector, which ``flipped`` reverses."""
     x, y = map(as_line, tensor_operands(f"numpy.{op}", a, v))
     if x.ndim > 1 or y.ndim > 1:
         raise ValueError(f"[numpy.{op}] shapes {x.shape} and {y.shape} are not both vectors")

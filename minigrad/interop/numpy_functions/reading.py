@@ -1,4 +1,4 @@
-"""Arguments of NumPy's functions on tensors, and the error for those that are not offered."""
+"""Parsing of arguments of NumPy's functions on tensors, and the error for unsupported ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def refused(name: str, why: str) -> TypeError:
-    """The error of a function, or an argument of it, that tensors do not have."""
+    """The error for a function, or an argument, that tensors do not support."""
     return TypeError(
         f"[numpy.{name}] {why}: convert with x.detach().numpy() to leave the graph, or use "
         "minigrad's own functions"
@@ -35,7 +35,7 @@ def refused(name: str, why: str) -> TypeError:
 
 
 def values_of(x: Any) -> Any:
-    """Tensors as NumPy's arrays, in lists and tuples too; all else as it is."""
+    """Convert tensors to NumPy arrays, also in lists and tuples. Other values are unchanged."""
     if isinstance(x, TensorBase):
         return x.detach().numpy()  # type: ignore[attr-defined]
     if type(x) in (list, tuple):
@@ -44,7 +44,7 @@ def values_of(x: Any) -> Any:
 
 
 def as_tensors(found: Any) -> Any:
-    """NumPy's arrays as tensors, in lists and tuples too, where there is a tensor of the dtype."""
+    """Convert NumPy arrays to tensors, also in lists and tuples, if the dtype is supported."""
     if isinstance(found, (np.ndarray, np.generic)) and found.dtype.name in by_name:
         return creation.tensor(np.asarray(found))
     if isinstance(found, (list, tuple)):
@@ -54,22 +54,22 @@ def as_tensors(found: Any) -> Any:
 
 
 def beside(op: str, a: Any, value: Any) -> Any:
-    """A value as a tensor; numbers and lists in the float dtype of the tensor beside them."""
+    """A value as a tensor. Numbers and lists get the float dtype of the tensor ``a``."""
     return tensor_operands(f"numpy.{op}", a, value)[1]
 
 
 def exactly(x: Any) -> Any:
-    """A value as a tensor; of numbers and lists the dtype is NumPy's."""
+    """A value as a tensor. Numbers and lists get the dtype that NumPy gives them."""
     return x if isinstance(x, TensorBase) else creation.asarray(np.asarray(values_of(x)))
 
 
 def as_line(x: Any) -> Any:
-    """A number as a vector of one, which NumPy's functions along an axis take it for."""
+    """A 0-d tensor as a vector of one element, as NumPy's functions along an axis treat it."""
     return x if x.ndim else f.reshape(x, (1,))
 
 
 def check_cast(name: str, given: Any, target: Any, casting: str = "same_kind") -> None:
-    """TypeError where NumPy would not cast the one dtype to the other."""
+    """Raise a TypeError if NumPy would not cast the one dtype to the other."""
     can_cast: Any = np.can_cast
     if not can_cast(given.name, target.name, casting):
         raise TypeError(
@@ -79,7 +79,7 @@ def check_cast(name: str, given: Any, target: Any, casting: str = "same_kind") -
 
 
 def write_over(name: str, target: Any, result: Any) -> Any:
-    """Write a result, broadcast and cast, over a tensor, on the tape; returns the tensor."""
+    """Write a result, broadcast and cast, over a tensor, on the tape. Returns the tensor."""
     try:
         return overwrite(f"numpy.{name}", target, result)
     except ValueError as error:

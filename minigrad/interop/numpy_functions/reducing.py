@@ -33,7 +33,7 @@ def _mask(op: str, where: Any, a: Any) -> Any:
 
 
 def _chosen(op: str, a: Any, where: Any, neutral: Any) -> Any:
-    """The elements that ``where`` names; the others replaced by what changes no result."""
+    """The elements where ``where`` is true. Others are replaced by the neutral element."""
     if not _masks(where):
         return a
     return f.where(_mask(op, where, a), a, creation.tensor(neutral, a.dtype))
@@ -50,7 +50,7 @@ def _typed(op: str, a: Any, dtype: Any) -> Any:
 def _total(
     op: str, ours: Callable[..., Any], both: Callable[..., Any], neutral: int
 ) -> Callable[..., Any]:
-    """A sum or a product; ``both`` takes the initial value in."""
+    """A sum or a product. ``both`` combines the result with the initial value."""
 
     def total(
         a: Any,
@@ -61,7 +61,7 @@ def _total(
         where: Any = _MISSING,
     ) -> Any:
         a = _chosen(op, _typed(op, a, dtype), where, neutral)
-        if axis == ():  # NumPy reduces nothing, but still adds in the dtype of a sum
+        if axis == ():  # NumPy reduces no axis, but casts to the dtype of a sum
             result = f.clone(f.to(a, ours(f.reshape(a, (-1,))[:0]).dtype))
         else:
             result = ours(a, axis, keepdims=keepdims)
@@ -71,7 +71,7 @@ def _total(
 
 
 def _extremum(op: str, ours: Callable[..., Any], both: Callable[..., Any]) -> Callable[..., Any]:
-    """The maximum or minimum; ``both`` is that of two."""
+    """The maximum or minimum. ``both`` is the function of two values."""
 
     def extremum(
         a: Any,
@@ -98,7 +98,7 @@ def _extremum(op: str, ours: Callable[..., Any], both: Callable[..., Any]) -> Ca
 
 
 def _truth(op: str, ours: Callable[..., Any], neutral: bool) -> Callable[..., Any]:
-    """All or any."""
+    """The functions all and any."""
 
     def truth(a: Any, axis: Any = None, keepdims: bool = False, where: Any = _MISSING) -> Any:
         true = f.ne(strong_operand(f"numpy.{op}", a), 0)
@@ -138,7 +138,7 @@ def _unsqueezed(where: Any) -> Any:
 
 
 def _deviations(op: str, a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any, Any]:
-    """The masked elements less their mean, with 0 for the others, and the mask."""
+    """The masked elements less their mean, 0 elsewhere, and the mask."""
     mask = _mask(op, True if not _masks(where) else where, a)
     if mean is _MISSING:
         mean = f.sum(_chosen(op, a, mask, 0), axis, keepdims=True)
@@ -147,7 +147,7 @@ def _deviations(op: str, a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any,
 
 
 def _spread(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """var or std, which divide by n unless told otherwise."""
+    """The functions var and std, which divide by n by default."""
 
     def spread(
         a: Any,
@@ -169,7 +169,7 @@ def _spread(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
         n = f.clamp(_count(mask, axis, keepdims, a) - less, min=0)
         if op == "var":
             return f.sum(f.square(apart), axis, keepdims=keepdims) / n
-        return f.vector_norm(apart, 2, axis, keepdims) / f.sqrt(n)  # its gradient at 0 is 0
+        return f.vector_norm(apart, 2, axis, keepdims) / f.sqrt(n)  # the gradient at 0 is 0
 
     return spread
 
@@ -178,12 +178,12 @@ def _spread(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _there(a: Any) -> Any:
-    """Where a holds no NaN."""
+    """True where a is not NaN."""
     return f.logical_not(f.isnan(a))
 
 
 def _nan_extremum(op: str, ours: Callable[..., Any], worst: float) -> Callable[..., Any]:
-    """nanmax or nanmin: NaN where there is nothing else."""
+    """The functions nanmax and nanmin. NaN if there is no other value."""
 
     def extremum(
         a: Any,
@@ -205,7 +205,7 @@ def _nan_extremum(op: str, ours: Callable[..., Any], worst: float) -> Callable[.
 
 
 def _nan_arg(op: str, ours: Callable[..., Any], worst: float) -> Callable[..., Any]:
-    """nanargmax or nanargmin."""
+    """The functions nanargmax and nanargmin."""
 
     def arg(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         a = strong_operand(f"numpy.{op}", a)
@@ -220,7 +220,7 @@ def _nan_arg(op: str, ours: Callable[..., Any], worst: float) -> Callable[..., A
 
 
 def _skipping(op: str, theirs: Callable[..., Any], neutral: int) -> Callable[..., Any]:
-    """A function with what is neutral to it in place of NaN."""
+    """A function in which the neutral element replaces NaN."""
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
         a = strong_operand(f"numpy.{op}", a)
@@ -232,7 +232,7 @@ def _skipping(op: str, theirs: Callable[..., Any], neutral: int) -> Callable[...
 
 
 def _among(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with ``where=``, of what is not NaN."""
+    """A function with ``where=``, applied to the elements that are not NaN."""
 
     def function(a: Any, *args: Any, where: Any = _MISSING, **options: Any) -> Any:
         a = as_float("numpy.nanvar", a)
@@ -248,7 +248,7 @@ def _among(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _running(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """cumsum or cumprod: over all elements in order unless an axis is given."""
+    """The functions cumsum and cumprod: over the flattened elements unless an axis is given."""
 
     def running(a: Any, axis: Any = None, dtype: Any = None) -> Any:
         a = as_line(strong_operand(f"numpy.{op}", a))
@@ -260,7 +260,7 @@ def _running(op: str, ours: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cumulative(op: str, ours: Callable[..., Any], neutral: int) -> Callable[..., Any]:
-    """cumulative_sum or cumulative_prod of the array-API standard."""
+    """The functions cumulative_sum and cumulative_prod of the array API standard."""
 
     def cumulative(
         x: Any, axis: Any = None, dtype: Any = None, include_initial: bool = False
@@ -315,7 +315,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "cumulative_prod": _cumulative("cumulative_prod", f.cumprod, 1),
 }
 
-# ufunc.reduce and ufunc.accumulate, by the name of the ufunc.
+# Implementations of ufunc.reduce and ufunc.accumulate, by the name of the ufunc.
 REDUCE: dict[str, Callable[..., Any]] = {
     "add": _sum,
     "multiply": _prod,

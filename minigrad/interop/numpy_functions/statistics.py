@@ -47,7 +47,7 @@ def _average(
 
 
 def _weights(w: Any, a: Any, axis: Any) -> Any:
-    """Weights of the averaged axes only, as weights of all of a."""
+    """Weights for the averaged axes, broadcast to all of a."""
     if w.shape == a.shape:
         return w
     if axis is None:
@@ -66,7 +66,7 @@ def _weights(w: Any, a: Any, axis: Any) -> Any:
 def _over_axes(
     function: Callable[..., Any], a: Any, axis: Any, keepdims: bool, before: int = 0
 ) -> Any:
-    """A function along one axis, or all of a, over several; it puts axes before the others."""
+    """Extend a function along one axis, or over all elements, to several axes."""
     if not isinstance(axis, (tuple, list)):
         return function(a, axis, keepdims)
     axes = some_dims("numpy.quantile", axis, a.ndim)
@@ -81,7 +81,7 @@ def _over_axes(
 
 
 def _quantile(op: str, share: float) -> Callable[..., Any]:
-    """quantile or percentile, and those without NaN; q counts in parts of ``share``."""
+    """The functions quantile and percentile, also without NaN. ``share`` is the unit of q."""
     ours = f.nanquantile if op.startswith("nan") else f.quantile
 
     def quantile(
@@ -135,7 +135,7 @@ def _cov(
 
 
 def _repeats(weights: Any, x: Any, whole: bool = True) -> Any:
-    """How often, or by how much, each observation counts."""
+    """Check the weights or repeats of observations."""
     if weights is None:
         return None
     w = f.to(exactly(weights), x.dtype)
@@ -153,7 +153,7 @@ def _repeats(weights: Any, x: Any, whole: bool = True) -> Any:
 
 
 def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
-    """The variables as rows, in float64 unless another dtype is given, as NumPy has it."""
+    """The variables as rows, as in NumPy in float64 unless another dtype is given."""
     m = exactly(m)
     if m.ndim > 2:
         raise ValueError(f"[numpy.cov] a tensor of {m.ndim} dimensions: at most 2 are possible")
@@ -199,7 +199,7 @@ def _histogram(
 
 
 def _in_bins(values: Any, edges: Any, w: Any) -> tuple[Any, Any]:
-    """The bin of each element, those outside in one more, and the weights in float."""
+    """The bin of each element, with one more bin for elements outside, and the float weights."""
     number = np.searchsorted(edges, values, "right") - 1
     number[values == edges[-1]] = len(edges) - 2
     outside = (number < 0) | (number > len(edges) - 2)
@@ -207,7 +207,7 @@ def _in_bins(values: Any, edges: Any, w: Any) -> tuple[Any, Any]:
 
 
 def _edges(a: Any, bins: Any, limits: Any, edges: Any) -> Any:
-    """The edges of bins, which move with the limits, or with the extrema where there are none."""
+    """The edges of bins, differentiable by the limits, or by the extrema if there are no limits."""
     if isinstance(bins, TensorBase):
         return bins
     ends = (a,) if limits is None else limits

@@ -1,7 +1,7 @@
 """Table from NumPy's functions to their implementations on tensors.
 
-:mod:`minigrad.interop.numpy_protocol` looks a function up here when NumPy hands over a call with a
-tensor among the arguments. An implementation takes the arguments of NumPy's that tensors have,
+NumPy passes on calls with a tensor among the arguments. :mod:`minigrad.interop.numpy_protocol` then
+looks the function up here. An implementation takes the supported arguments of NumPy's function,
 without ``out``. This module is loaded with the first such call.
 """
 
@@ -32,7 +32,7 @@ from minigrad.runtime.dtypes import as_dtype
 
 __all__ = ["implementation", "implementations"]
 
-# Functions of ours that have NumPy's name and its parameters.
+# Functions of minigrad with NumPy's name and parameters.
 _SAME = """
 argmax argmin count_nonzero squeeze broadcast_to moveaxis swapaxes stack hsplit vsplit dsplit tile
 rot90 flip fliplr flipud kron inner trace diagonal diagflat nan_to_num isclose allclose einsum
@@ -77,7 +77,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 @cache
 def implementations() -> dict[Any, Callable[..., Any]]:
-    """NumPy's functions, of which an older NumPy lacks some, and what each is for tensors."""
+    """The implementations for tensors by NumPy's functions. An older NumPy lacks some functions."""
     table = {getattr(np, name): ours for name, ours in _BY_NAME.items() if hasattr(np, name)}
     for name in dir(np.linalg):
         ours = getattr(linalg, name, None) if name in linalg.__all__ else None
@@ -87,5 +87,5 @@ def implementations() -> dict[Any, Callable[..., Any]]:
 
 
 def implementation(function: Any) -> Callable[..., Any] | None:
-    """Our implementation of a function of NumPy's; None where it is not offered."""
+    """The implementation of a NumPy function for tensors, or None if it is not supported."""
     return implementations().get(function)

@@ -28,16 +28,16 @@ __all__ = ["TABLE", "divmod", "gcd", "lcm", "modf"]
 
 
 def modf(x: Any) -> tuple[Any, Any]:
-    """The fractional and the whole part, both with the sign of the number."""
+    """The fractional and the integer part, both with the sign of the number."""
     x = as_float("numpy.modf", x)
     below = f.signbit(x)
-    size = f.where(below, -x, x)  # so that a fraction of 0 gets the sign too
+    size = f.where(below, -x, x)  # so that a fraction of 0 has the sign too
     apart = f.where(f.isinf(size), 0.0, size - f.trunc(size))
     return f.where(below, -apart, apart), f.trunc(x)
 
 
 def divmod(a: Any, b: Any) -> tuple[Any, Any]:  # noqa: A001 - NumPy's name
-    """The whole quotient, rounded down, and the remainder."""
+    """The quotient rounded down, and the remainder."""
     return f.floor_divide(a, b), f.remainder(a, b)
 
 
@@ -119,7 +119,7 @@ unpackbits unravel_index
 
 
 def _by_numpy(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function on the values, for counts, indices, masks and texts."""
+    """NumPy's own function, called on the values: for counts, indices, masks and texts."""
 
     def function(*args: Any, **options: Any) -> Any:
         named = {name: values_of(x) for name, x in options.items()}

@@ -22,9 +22,9 @@ __all__ = ["TABLE", "place"]
 
 
 def place(op: str, target: Any, values: Any, write: Callable[[Any, Any], Any]) -> None:
-    """Write values into a tensor where ``write``, NumPy's function of two arrays, puts them.
+    """Write values into a tensor at the positions where ``write``, a NumPy function, writes them.
 
-    The write is on the tape. An array takes the values of tensors that need no gradient.
+    The write is on the tape. If the target is an array, the values must need no gradient.
     """
     if not isinstance(target, TensorBase):
         if isinstance(values, TensorBase) and values._edge is not None:

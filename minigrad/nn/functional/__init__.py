@@ -1,4 +1,4 @@
-"""Layers and losses as functions; names, arguments and meaning are PyTorch's."""
+"""Layers and losses as functions, with PyTorch's names, arguments and meaning."""
 
 from __future__ import annotations
 

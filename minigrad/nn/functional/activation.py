@@ -1,6 +1,7 @@
-"""Activations as functions.
+"""Activation functions.
 
-Integers become float32. At a kink the derivative is what each says, and of higher order 0.
+Integers become float32. Each docstring gives the derivative at a kink. Derivatives of higher order
+are 0 there.
 """
 
 from __future__ import annotations
@@ -73,7 +74,10 @@ def _activated(
     inplace: bool,
     formula: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """The formula of the input as floats, written over the input where that is asked for."""
+    """Apply a formula to the input as floats.
+
+    With ``inplace`` the result is written over the input.
+    """
     if not inplace:
         return formula(as_float(op, input))
     if not isinstance(input, TensorBase) or not input.dtype.is_floating_point:
@@ -82,7 +86,7 @@ def _activated(
     x: Any = input
     if mode.enabled and x._edge is not None:
         check_writable(op, x)
-        return update(op, x, formula(f.clone(x)))  # of values that the graph may keep
+        return update(op, x, formula(f.clone(x)))  # a copy, which the graph may save
     return update(op, x, formula(x))
 
 
@@ -93,7 +97,7 @@ _leaky = binary(_s.LEAKY)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(x, 0)``; its derivative at 0 is 0, and NaN passes with derivative 1.
+    """``max(x, 0)``. The derivative at 0 is 0. NaN gives NaN, with derivative 1.
 
     Integers stay integers.
     """
@@ -105,7 +109,7 @@ def leaky_relu(
     negative_slope: float = 0.01,
     inplace: bool = False,
 ) -> Tensor:
-    """``x`` above 0, ``negative_slope * x`` below; its derivative at 0 is the slope.
+    """``x`` above 0, ``negative_slope * x`` below. The derivative at 0 is ``negative_slope``.
 
     >>> import minigrad as mg
     >>> leaky_relu(mg.tensor([-2.0, 3.0]), 0.5).tolist()
@@ -116,10 +120,10 @@ def leaky_relu(
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """``x`` above 0, ``weight * x`` below (He et al. 2015); by x its derivative at 0 is the weight.
+    """``x`` above 0, ``weight * x`` below (He et al. 2015).
 
-    ``weight`` is one number, or one for each channel, which is dimension 1 of the input. Raises
-    ValueError for any other shape.
+    ``weight`` is one number, or one for each channel, which is dimension 1 of the input. The
+    derivative by x at 0 is the weight. Raises ValueError for any other shape.
 
     >>> import minigrad as mg
     >>> prelu(mg.tensor([[-2.0, -2.0]]), mg.tensor([0.5, 1.0])).tolist()
@@ -145,11 +149,13 @@ def rrelu(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """As :func:`leaky_relu`, with a slope for each element drawn from U(lower, upper) in training.
-    Without ``training`` the slope is their mean, ``(lower + upper) / 2`` (Xu et al. 2015).
+    """Like :func:`leaky_relu`, with a random slope for each element in training (Xu et al. 2015).
+
+    Slopes are drawn from U(lower, upper). Without ``training`` the slope is the mean, ``(lower +
+    upper) / 2``.
 
     Drawn from ``generator``, by default the one that :func:`minigrad.manual_seed` starts. Raises
-    ValueError where ``lower`` is above ``upper``.
+    ValueError if ``lower`` is above ``upper``.
     """
     lower, upper = real("rrelu", "lower", lower), real("rrelu", "upper", upper)
     if lower > upper:
@@ -204,10 +210,10 @@ def hardtanh(
     max_val: float = 1.0,
     inplace: bool = False,
 ) -> Tensor:
-    """``min(max(x, min_val), max_val)``; its derivative on the bounds is 0, and NaN passes.
+    """``min(max(x, min_val), max_val)``. The derivative on the bounds is 0. NaN gives NaN.
 
-    :func:`minigrad.clamp` has derivative 1 on them. Integers between whole bounds stay integers,
-    others become float32. Raises ValueError for crossed bounds.
+    :func:`minigrad.clamp` has derivative 1 on the bounds. Integers stay integers if both bounds are
+    integers, else they become float32. Raises ValueError for crossed bounds.
     """
     low, high = real("hardtanh", "min_val", min_val), real("hardtanh", "max_val", max_val)
     if low > high:
@@ -218,7 +224,7 @@ def hardtanh(
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0, and NaN passes.
+    """``min(max(x, 0), 6)``. The derivative at 0 and 6 is 0. NaN gives NaN.
 
     Integers stay integers.
     """
@@ -226,14 +232,14 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``min(max(x + 3, 0), 6) / 6``; its derivative at -3 and 3 is 0."""
+    """``min(max(x + 3, 0), 6) / 6``. The derivative at -3 and 3 is 0."""
     return _activated("hardsigmoid", input, True, _hardsigmoid) if inplace else _hardsigmoid(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * hardsigmoid(x)`` (Howard et al. 2019); at minus infinity 0, the limit.
+    """``x * hardsigmoid(x)`` (Howard et al. 2019). At minus infinity it is 0, the limit.
 
-    Its derivative is 0 at -3 and 1 at 3.
+    The derivative is 0 at -3 and 1 at 3.
     """
     return _activated("hardswish", input, True, _hardswish) if inplace else _hardswish(input)
 
@@ -266,7 +272,7 @@ def _exponential(x: Tensor, height: float, width: float, slope: float) -> Tensor
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below (Clevert et al. 2016).
 
-    Its derivative at 0 is ``alpha``, the second 0.
+    Its derivative at 0 is ``alpha``, the second derivative 0.
     """
     height = real("elu", "alpha", alpha)
     return _activated("elu", input, inplace, lambda x: _exponential(x, height, 1.0, 1.0))
@@ -275,7 +281,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below (Barron 2017).
 
-    Its derivative at 0 is 1, the second 0. Raises ValueError for an alpha of 0.
+    Its derivative at 0 is 1, the second derivative 0. Raises ValueError for an alpha of 0.
     """
     width = real("celu", "alpha", alpha)
     if width == 0.0:
@@ -287,8 +293,9 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805  # Klambauer e
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``scale * elu(x, alpha)`` with the two constants that keep mean 0 and variance 1 from layer
-    to layer, 1.0507 and 1.6733 (Klambauer et al. 2017).
+    """``scale * elu(x, alpha)`` with scale 1.0507 and alpha 1.6733 (Klambauer et al. 2017).
+
+    These constants keep mean 0 and variance 1 from layer to layer.
     """
     return _activated(
         "selu",
@@ -306,10 +313,11 @@ _gelu = {"none": unary(_s.GELU), "tanh": unary(_s.GELU_TANH)}
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """``x * ndtr(x)``, x times the normal distribution (Hendrycks and Gimpel 2016).
+    """``x * ndtr(x)``, where ndtr is the normal distribution (Hendrycks and Gimpel 2016).
 
-    ``approximate="tanh"`` gives ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``. At
-    minus infinity both are 0, with derivative 0. Raises ValueError for another ``approximate``.
+    ``approximate="tanh"`` gives ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``. Both
+    forms and their derivatives are 0 at minus infinity. Raises ValueError for another
+    ``approximate``.
     """
     if not isinstance(approximate, str) or approximate not in _gelu:
         raise ValueError(f"[gelu] approximate is {approximate!r}, but must be 'none' or 'tanh'")
@@ -317,17 +325,17 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * sigmoid(x)``; at minus infinity it is 0, the limit, with derivative 0."""
+    """``x * sigmoid(x)``. At minus infinity it is 0, the limit, with derivative 0."""
     return _activated("silu", input, True, _silu) if inplace else _silu(input)
 
 
 def _mish(x: Tensor) -> Tensor:
-    # Beyond 800 the gate is 0 or 1, and flat: infinite factors do not arise.
+    # Beyond 800 the gate is 0 or 1 and flat, so no factor becomes infinite.
     return f.tanh(_softplus(f.clamp(x, -800.0, 800.0))).scale(x)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * tanh(softplus(x))`` (Misra 2019); at minus infinity it is 0, with derivative 0."""
+    """``x * tanh(softplus(x))`` (Misra 2019). At minus infinity it is 0, with derivative 0."""
     return _activated("mish", input, inplace, _mish)
 
 
@@ -338,8 +346,9 @@ def softplus(
 ) -> Tensor:
     """``log(1 + exp(beta * x)) / beta``, computed as ``max(x, 0) + log1p(exp(-|x|))`` for beta 1.
 
-    Where ``beta * x`` is above ``threshold`` it is x itself, with derivative 1. That is nowhere by
-    default, for this form cannot overflow; PyTorch's default is 20, which is wrong by up to 2e-9.
+    Where ``beta * x`` is above ``threshold`` the result is x, with derivative 1. By default there
+    is no threshold, since this form cannot overflow. PyTorch's default is 20, with an error of up
+    to 2e-9.
 
     >>> import minigrad as mg
     >>> softplus(mg.tensor([-1000.0, 1000.0])).tolist()
@@ -359,7 +368,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def softsign(input: Tensor) -> Tensor:
-    """``x / (1 + |x|)``; at infinity it is 1 or -1, the limit, with derivative 0."""
+    """``x / (1 + |x|)``. At infinity it is 1 or -1, the limit, with derivative 0."""
     return _softsign(input)
 
 
@@ -375,7 +384,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """``a * sigmoid(b)`` of the two halves a and b along a dimension (Dauphin et al. 2017).
 
-    Raises ValueError where the size is odd, IndexError for a dimension that is not there.
+    Raises ValueError if the size is odd, IndexError for a missing dimension.
 
     >>> import minigrad as mg
     >>> glu(mg.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
@@ -402,13 +411,13 @@ def gumbel_softmax(
     noise: Tensor | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """``softmax((logits + noise) / tau)`` along a dimension, a soft draw of classes (Jang et al.
-    2017; Maddison et al. 2017).
+    """``softmax((logits + noise) / tau)`` along a dimension: a soft draw of classes.
 
-    ``hard`` gives the class drawn as exact zeros and a one, with the gradient of the soft draw.
-    ``noise``, of the Gumbel distribution -log(-log(U)), is drawn from ``generator``, by default the
-    one that :func:`minigrad.manual_seed` starts, unless it is given. ``eps`` has no effect, as in
-    PyTorch. Raises ValueError where noise has another shape than the logits.
+    With ``hard`` the result is one-hot, with the gradient of the soft draw. ``noise`` has the
+    Gumbel distribution -log(-log(U)). Unless given it is drawn from ``generator``, by default the
+    generator that :func:`minigrad.manual_seed` seeds. ``eps`` has no effect, as in PyTorch.
+    Sources: Jang et al. 2017, Maddison et al. 2017. Raises ValueError if noise has another shape
+    than the logits.
 
     >>> import minigrad as mg
     >>> gumbel_softmax(mg.tensor([0.0, 9.0]), hard=True, noise=mg.tensor([1.0, 2.0])).tolist()
@@ -427,14 +436,14 @@ def gumbel_softmax(
         return y
     at = f.argmax(y, dim if y.ndim else None, True)
     chosen = f.scatter(zeros(y.shape, dtype=y.dtype), dim, at, 1.0)
-    return chosen + (y - y.detach())  # the one plus an exact 0
+    return chosen + (y - y.detach())  # one-hot plus an exact 0
 
 
 # ---- written over the input ----------------------------------------------------------------------
 
 
 def relu_(input: Tensor) -> Tensor:
-    """As :func:`relu` with ``inplace=True``: written over the input, which it returns.
+    """:func:`relu` with ``inplace=True``: the result is written over the input, which is returned.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([-1.0, 2.0])
@@ -445,7 +454,7 @@ def relu_(input: Tensor) -> Tensor:
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """As :func:`leaky_relu` with ``inplace=True``."""
+    """Like :func:`leaky_relu` with ``inplace=True``."""
     return leaky_relu(input, negative_slope, True)
 
 
@@ -455,32 +464,32 @@ def rrelu_(
     upper: float = 1.0 / 3.0,
     training: bool = False,
 ) -> Tensor:
-    """As :func:`rrelu` with ``inplace=True``."""
+    """Like :func:`rrelu` with ``inplace=True``."""
     return rrelu(input, lower, upper, training, True)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """As the function without the underscore with ``inplace=True``."""
+    """The function without the underscore, with ``inplace=True``."""
     return _threshold(input, threshold, value, True)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """As :func:`hardtanh` with ``inplace=True``."""
+    """Like :func:`hardtanh` with ``inplace=True``."""
     return hardtanh(input, min_val, max_val, True)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """As :func:`elu` with ``inplace=True``."""
+    """Like :func:`elu` with ``inplace=True``."""
     return elu(input, alpha, True)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """As :func:`celu` with ``inplace=True``."""
+    """Like :func:`celu` with ``inplace=True``."""
     return celu(input, alpha, True)
 
 
 def selu_(input: Tensor) -> Tensor:
-    """As :func:`selu` with ``inplace=True``."""
+    """Like :func:`selu` with ``inplace=True``."""
     return selu(input, True)
 
 

@@ -1,4 +1,4 @@
-"""Attention."""
+"""The function ``scaled_dot_product_attention``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,18 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query @ key.mT * scale + attn_mask) @ value`` (Vaswani et al. 2017).
 
-    ``query`` has shape (..., L, E), ``key`` (..., S, E), ``value`` (..., S, V); the result has
-    (..., L, V), leading dimensions are broadcast. ``scale`` is 1 / sqrt(E) unless given.
-    ``attn_mask``, broadcast to (..., L, S), is added, or, if it is bool, says which keys a query
-    sees; ``is_causal`` lets query i see keys 0 to i, of those that the mask leaves. A query that
-    sees no key gets zeros, with zero gradients. With probability ``dropout_p`` a weight is dropped.
-    With ``enable_gqa`` each of fewer heads of key and value, dimension -3, serves several
-    neighbouring ones of the query.
+    ``query`` has shape (..., L, E), ``key`` (..., S, E), ``value`` (..., S, V), and the result
+    (..., L, V). Leading dimensions are broadcast. ``scale`` is 1 / sqrt(E) unless given.
 
-    Raises ValueError where shapes do not fit, TypeError for other than floats.
+    ``attn_mask`` is broadcast to (..., L, S). A float mask is added to the scores. A bool mask is
+    True for the keys that a query sees. With ``is_causal`` query i sees only keys 0 to i of these.
+    A query that sees no key gets zeros, with zero gradients.
+
+    A weight is dropped with probability ``dropout_p``. With ``enable_gqa`` key and value may have
+    fewer heads, dimension -3. Each of their heads then serves several neighbouring heads of the
+    query.
+
+    Raises ValueError if shapes do not fit, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> q, k, v = mg.zeros(2, 1), mg.zeros(2, 1), mg.tensor([[2.0], [4.0]])
@@ -78,7 +81,7 @@ def _operand(name: str, x: Any) -> Tensor:
 
 
 def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:
-    """The heads of x, dimension -3, repeated to the number that q has."""
+    """The heads of x, dimension -3, repeated to the number of q's heads."""
     heads, own = (t.shape[-3] if t.ndim > 2 else 0 for t in (q, x))
     if not own or heads % own:
         raise ValueError(
@@ -91,7 +94,7 @@ def _repeated(q: Tensor, x: Tensor, name: str) -> Tensor:
 
 
 def _mask(attn_mask: Any, q: Tensor, k: Tensor) -> Tensor:
-    """The mask, which must broadcast to the scores."""
+    """Check that the mask broadcasts to the scores."""
     mask: Tensor = tensor_operand(_OP, attn_mask)
     lead = broadcast_shape(_OP, q.shape[:-2], k.shape[:-2])
     scores = (*lead, q.shape[-2], k.shape[-2])

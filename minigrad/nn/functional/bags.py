@@ -1,4 +1,4 @@
-"""Embedding bags: sums, means and maxima of embedded classes."""
+"""The function ``embedding_bag``: sums, means and maxima of embedded classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OP = "embedding_bag"
 
 
 def _starts(classes: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Tensor, Tensor]:
-    """Where bags start among the classes in a line, and how many each has."""
+    """The start of each bag in the vector of classes, and the number of its classes."""
     if classes.ndim == 2:
         if offsets is not None:
             raise ValueError(f"[{_OP}] bags of one size, rows of the input, need no offsets")
@@ -53,7 +53,7 @@ def _sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
 
 
 def _maxima(rows: Tensor, counted: Tensor, starts: Tensor, sizes: Tensor) -> Tensor:
-    """The largest of each bag, 0 for one without any that counts."""
+    """The maximum of each bag; 0 for a bag without a counted class."""
     longest = sizes.amax().item() if sizes.size else 0
     if not longest:
         return zeros((*sizes.shape, rows.shape[1]), dtype=rows.dtype)
@@ -78,12 +78,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sums, means or maxima (``mode``) of the embeddings of bags of classes: (bags, features).
+    """The sums, means or maxima (``mode``) of embeddings of bags of classes: (bags, features).
 
-    A bag is a row of the input, or what a line of classes has from one of the ``offsets`` to the
-    next; with ``include_last_offset`` the last one is where the last bag ends. An empty bag gives
-    zeros. Classes ``padding_idx`` do not count. ``per_sample_weights``, in the input's shape, are
-    factors of the embeddings that are summed. Other arguments are those of :func:`embedding`.
+    A bag is a row of the input. If the input is a vector, a bag goes from one of the ``offsets`` to
+    the next. With ``include_last_offset`` the last offset is the end of the last bag. An empty bag
+    gives zeros. Classes equal to ``padding_idx`` do not count. ``per_sample_weights`` has the
+    input's shape. They multiply the embeddings that are summed. Other arguments are those of
+    :func:`embedding`.
 
     Raises ValueError for offsets and weights that do not fit, IndexError for a class outside
     0..classes - 1.

@@ -1,4 +1,4 @@
-"""Losses of classification, as functions: cross entropy, binary cross entropy, margins."""
+"""Functions for losses of classification: cross entropy, binary cross entropy, margins."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of classes: ``-weight[t] * input[t]`` for each target t.
 
-    ``input`` holds log-probabilities in shape (C,), (N, C) or (N, C, d1, ...), ``target`` int64
-    classes in the same shape without C. Targets equal to ``ignore_index`` count nothing. The mean
+    ``input`` has log-probabilities of shape (C,), (N, C) or (N, C, d1, ...). ``target`` has int64
+    classes in the same shape without C. Targets equal to ``ignore_index`` do not count. The mean
     divides by the sum of the targets' weights.
 
-    Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
-    for targets that are not int64.
+    Raises ValueError if shapes do not fit, IndexError for a target that is no class, TypeError for
+    targets that are not int64.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -85,16 +85,16 @@ def cross_entropy(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """The cross entropy of unnormalised scores with classes or with class probabilities.
+    """The cross entropy of unnormalised scores with target classes or class probabilities.
 
-    ``input`` holds scores in shape (C,), (N, C) or (N, C, d1, ...). ``target`` holds either int64
-    classes in the same shape without C, or probabilities in the shape of the input. ``weight`` has
-    shape (C,). Targets equal to ``ignore_index`` count nothing; ``label_smoothing`` in [0, 1] mixes
-    the targets with the uniform distribution (Szegedy et al. 2016). The mean divides by the sum of
-    the targets' weights, for probabilities by their number.
+    ``input`` has scores of shape (C,), (N, C) or (N, C, d1, ...). ``target`` has int64 classes in
+    the same shape without C, or probabilities in the shape of the input. ``weight`` has shape (C,).
+    Targets equal to ``ignore_index`` do not count. ``label_smoothing`` in [0, 1] mixes the targets
+    with the uniform distribution (Szegedy et al. 2016). The mean divides by the sum of the targets'
+    weights. For probabilities it divides by the number of targets.
 
-    Raises ValueError where shapes do not fit, IndexError for a target that is no class, TypeError
-    for targets that are neither int64 nor floats.
+    Raises ValueError if shapes do not fit, IndexError for a target that is no class, TypeError for
+    targets that are neither int64 nor floats.
 
     >>> import minigrad as mg
     >>> scores = mg.tensor([[2.0, 2.0], [0.0, 0.0]])
@@ -136,12 +136,12 @@ def linear_cross_entropy(
 ) -> Tensor:
     """The cross entropy of a linear layer's outputs: ``cross_entropy(linear(input, ...), target)``.
 
-    ``input`` has shape (in,) or (N, in), ``linear_weight`` (C, in) or, for several targets per row,
-    (C, d1, ..., in), and ``linear_bias`` that without in. All other arguments are those of
-    cross_entropy; ``ignore_index`` is -100 unless it is given. ``options``, which say how
-    PyTorch cuts the batch to save memory, change nothing: all scores are computed at once.
+    ``input`` has shape (in,) or (N, in). ``linear_weight`` has shape (C, in), or (C, d1, ..., in)
+    for several targets per row. ``linear_bias`` has the same shape without in. All other arguments
+    are those of cross_entropy. ``ignore_index`` is -100 unless given. ``options`` say how PyTorch
+    cuts the batch to save memory. They change nothing here: all scores are computed at once.
 
-    Raises ValueError where shapes do not fit; else as cross_entropy.
+    Raises ValueError if shapes do not fit, and the errors of cross_entropy.
 
     >>> import minigrad as mg
     >>> x, w = mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0, 0.0], [0.0, 0.5]])
@@ -168,7 +168,7 @@ def linear_cross_entropy(
 
 
 def _check_order(op: str, x: Tensor, t: Tensor) -> None:
-    """TypeError where classes stand first and scores second, unless both may be scores."""
+    """Raise a TypeError if classes come first and scores second, unless both may be scores."""
     if t.dtype.is_floating_point and x.dtype is int64:
         raise TypeError(
             f"[{op}] the input holds int64, the target {t.dtype.name}: are they swapped? "
@@ -176,7 +176,7 @@ def _check_order(op: str, x: Tensor, t: Tensor) -> None:
         )
 
 
-# For each loss the rows without and with weights, and its kind.
+# For each loss its rows without and with weights, and its kind.
 _ROWS = {
     "cross_entropy": (*CROSS_ENTROPY, lib.MG_OF_SCORES),
     "nll_loss": (*NLL, lib.MG_OF_LOGS),
@@ -195,7 +195,10 @@ def _of_classes(
     reduction: str,
     square: bool = False,
 ) -> Tensor:
-    """In one kernel, ``square`` of those of margins; the targets may be written to afterwards."""
+    """Run a loss of classes as one kernel. ``square`` holds for margin losses.
+
+    Targets are copied if a graph keeps them, so the caller may write to them later.
+    """
     shape = t.shape
     row, weighted_row, kind = _ROWS[op]
     x, t = _lined_up(op, x, t)
@@ -227,13 +230,12 @@ def multi_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """How far classes come within a margin of the right one:
-    ``sum over i != t of weight[t] * max(0, margin - input[t] + input[i])**p / C``.
+    """``sum over i != t of weight[t] * max(0, margin - input[t] + input[i])**p / C``.
 
-    ``input`` holds scores in shape (N, C) or (C,), ``target`` int64 classes in shape (N,) or (),
-    where (1,) will do;
-    ``p`` is 1 or 2. The gradient where a score just reaches the margin is 0. The mean divides by
-    the number of targets. Raises as :func:`nll_loss`, and ValueError for another p.
+    ``input`` has scores of shape (N, C) or (C,). ``target`` has int64 classes of shape (N,), or of
+    shape () or (1,). ``p`` is 1 or 2. The gradient is 0 where a score just reaches the margin. The
+    mean divides by the number of targets. Raises the errors of :func:`nll_loss`, and ValueError for
+    another p.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -245,7 +247,7 @@ def multi_margin_loss(
     if x.ndim > 2:
         raise ValueError(f"[{op}] input has shape {x.shape}, but must be (N, C) or (C,)")
     if not x.ndim:
-        x = x.reshape(1)  # as in PyTorch, a number is the score of one class
+        x = x.reshape(1)  # as in PyTorch, a 0-d input is the score of one class
     margin, shape = real(op, "margin", margin), t.shape
     if x.ndim == t.ndim == t._h.size == 1:
         t = t.reshape(())
@@ -267,12 +269,12 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-weight * (t * log(x) + (1 - t) * log(1 - x))`` of probabilities x and targets t.
 
-    Both have one shape and are between 0 and 1, to which ``weight`` is broadcast. A logarithm is at
-    least -100 and its derivative at most 1e12. A probability of 0 or 1 on the wrong side therefore
-    has a finite loss, 100. With scores, :func:`binary_cross_entropy_with_logits` needs no such
-    bounds.
+    Both have the same shape and values between 0 and 1. ``weight`` is broadcast to this shape. A
+    logarithm is at least -100 and its derivative at most 1e12. A wrong probability of 0 or 1
+    therefore has a finite loss, 100. :func:`binary_cross_entropy_with_logits` takes scores and
+    needs no such bounds.
 
-    Raises ValueError where shapes differ and for values outside [0, 1], NaN included.
+    Raises ValueError if shapes differ, and for values outside [0, 1] or NaN.
 
     >>> import minigrad as mg
     >>> binary_cross_entropy(mg.tensor([0.0, 1.0]), mg.tensor([1.0, 1.0])).item()
@@ -306,13 +308,13 @@ def binary_cross_entropy_with_logits(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``weight * ((1 - t) * softplus(x) + pos_weight * t * softplus(-x))`` of scores x, targets t:
-    the cross entropy of the probability ``sigmoid(x)``, without overflow.
+    """``weight * ((1 - t) * softplus(x) + pos_weight * t * softplus(-x))`` of scores x, targets t.
 
-    Both have one shape, to which ``weight`` and ``pos_weight`` are broadcast. A factor of 0 hides
-    an infinite score, so that one on the right side has the loss 0.
+    This is the cross entropy of the probability ``sigmoid(x)``, without overflow. Both have the
+    same shape, to which ``weight`` and ``pos_weight`` are broadcast. A factor of 0 times an
+    infinite term is 0, so an infinite score on the right side has the loss 0.
 
-    Raises ValueError where shapes do not fit.
+    Raises ValueError if shapes do not fit.
 
     >>> import minigrad as mg
     >>> binary_cross_entropy_with_logits(mg.tensor([-1000.0]), mg.tensor([1.0])).item()
@@ -338,9 +340,9 @@ def soft_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``log(1 + exp(-t * x))``, without overflow, of scores x and targets t of 1 and -1.
+    """``log(1 + exp(-t * x))`` of scores x and targets t of 1 and -1, without overflow.
 
-    Raises ValueError where the shapes differ.
+    Raises ValueError if the shapes differ.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -355,9 +357,9 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """``sum(max(0, 1 - (x[j] - x[i]))) / C`` over all targets j and all other classes i.
 
-    ``input`` has shape (N, C) or (C,), ``target`` int64 of the same shape: the classes of a row
-    stand before its first negative number. Raises ValueError where the shapes differ, IndexError
-    for a target that is no class.
+    ``input`` has shape (N, C) or (C,). ``target`` is int64 of the same shape. The targets of a row
+    are the classes before its first negative number. Raises ValueError if the shapes differ,
+    IndexError for a target that is no class.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([0.1, 0.2, 0.4, 0.8])
@@ -367,7 +369,7 @@ def multilabel_margin_loss(
     op = "multilabel_margin_loss"
     x, t = as_float(op, input), index_operand(op, target)
     check_reduction(op, reduction)
-    if not x.ndim and not t.ndim:  # as in PyTorch, a number is one class
+    if not x.ndim and not t.ndim:  # as in PyTorch, a 0-d tensor is one class
         x, t = x.reshape((1,)), t.reshape((1,))
     if x.ndim not in (1, 2) or x.shape != t.shape:
         raise ValueError(
@@ -396,7 +398,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """:func:`binary_cross_entropy_with_logits`, averaged over the classes, the last dimension.
 
-    ``weight`` is broadcast to the input. Raises ValueError where shapes do not fit.
+    ``weight`` is broadcast to the input. Raises ValueError if shapes do not fit.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -411,13 +413,14 @@ def multilabel_soft_margin_loss(
 # ---- what they are made of -----------------------------------------------------------------------
 
 
-_NONE = -(1 << 63)  # that is ignored, where all targets count
-_FEW = 16  # columns side by side that are faster turned into rows
+_NONE = -(1 << 63)  # ``ignore_index`` if all targets count
+_FEW = 16  # number of adjacent columns that are faster as rows
 
 
 def _lined_up(op: str, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-    """The input as (N, C), or (N, C, pixels) where the pixels of a class lie side by side, and the
-    target in one dimension, after a check of their shapes and dtype.
+    """Check shapes and dtype, and reshape: input to (N, C) or (N, C, pixels), target to one dim.
+
+    (N, C, pixels) is for inputs in which the pixels of a class are adjacent.
     """
     shape = x.shape
     t = widen(t)
@@ -456,7 +459,7 @@ def _class_weight(op: str, weight: Any, classes: int, like: Tensor) -> Tensor:
 def _soft(
     log_p: Tensor, t: Tensor, weight: Any, reduction: str, smoothing: float, class_dim: int
 ) -> Tensor:
-    """The cross entropy with class probabilities; 0 * log(0) is 0."""
+    """The cross entropy with class probabilities, where 0 * log(0) is 0."""
     op, shape = "cross_entropy", log_p.shape
     if t.shape != shape:
         raise ValueError(

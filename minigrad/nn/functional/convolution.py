@@ -1,7 +1,7 @@
-"""Convolutions and their transposes.
+"""Functions for convolutions and transposed convolutions.
 
-Kernels multiply inputs and weights where they lie; nothing is unfolded, and the tape keeps the two
-alone. Integers, which are convolved exactly, go through a matrix product over windows.
+Kernels read inputs and weights in place, without unfolding. The tape saves only these two. Integers
+are convolved exactly, by a matrix product over windows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _batched(op: str, input: Any, axes: int) -> tuple[Tensor, bool]:
-    """The input with a batch dimension, and whether it had one."""
+    """The input with a batch dimension, and True if it had one."""
     x = spatial_input(op, input, axes)
     return (x, True) if x.ndim == axes + 2 else (x.unsqueeze(0), False)
 
@@ -50,7 +50,7 @@ def _weight(op: str, weight: Any, axes: int, channels: str) -> Tensor:
 def _padding(
     op: str, padding: Any, kernel: Sizes, stride: Sizes, dilation: Sizes
 ) -> tuple[Sizes, Sizes]:
-    """Padding before and after; "same" puts more after for an odd total, as PyTorch does."""
+    """Padding before and after. For an odd total, "same" puts more after, as PyTorch does."""
     if not isinstance(padding, str) or padding == "valid":
         both = per_axis(op, "padding", 0 if padding == "valid" else padding, len(kernel), 0)
         return both, both
@@ -73,7 +73,7 @@ def _bias(op: str, bias: Any, channels: int) -> Tensor:
 
 
 def _across(b: Tensor, axes: int) -> Tensor:
-    """The bias beside an output with so many spatial dimensions."""
+    """The bias, reshaped to broadcast to an output with so many spatial dimensions."""
     return b.reshape(b.shape[0], *(1,) * axes)
 
 
@@ -87,7 +87,7 @@ def _geometry(
     dilation: Sizes,
     groups: int,
 ) -> Geometry:
-    """How a weight meets an input; ValueError where it does not."""
+    """The geometry of a convolution. Raises ValueError if weight and input do not fit."""
     if shape[1] != weight[1] * groups:
         raise ValueError(
             f"[{op}] the input {shape} has {shape[1]} channels, but the weight {weight} with "
@@ -134,9 +134,10 @@ def _convolution(
 
 
 def _of_integers(x: Tensor, weight: Tensor, at: Geometry) -> Tensor:
-    """The products of the weight (O, C / groups, *kernel) with the windows of x (N, C, *sizes).
+    """The convolution of integers x (N, C, *sizes) with a weight (O, C / groups, *kernel).
 
-    A group is one product of (O / groups, C / groups * kernel) and (the latter, N * windows).
+    Each group is one matrix product of shapes (O / groups, C / groups * kernel) and (C / groups *
+    kernel, N * windows).
     """
     out_channels, inner = weight.shape[0], math.prod(weight.shape[1:])
     axes, batch = len(at.counts), x.shape[0]
@@ -206,7 +207,7 @@ def conv1d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """As :func:`conv2d`, over one spatial dimension: shapes (N, C, L) and (O, C / groups, K).
+    """Like :func:`conv2d`, over one spatial dimension: shapes (N, C, L) and (O, C / groups, K).
 
     >>> import minigrad as mg
     >>> conv1d(mg.tensor([[1.0, 2.0, 4.0, 8.0]]), mg.tensor([[[-1.0, 1.0]]])).tolist()
@@ -224,17 +225,20 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """The cross-correlation of images with kernels:
+    """The cross-correlation of images with kernels.
+
     ``y[n, o, i, j] = bias[o] + sum over c, k, l of w[o, c, k, l] * x[n, c, i*s + k*d, j*s + l*d]``.
 
     ``input`` has shape (N, C, H, W) or (C, H, W), ``weight`` (O, C / groups, K, L), ``bias`` (O,).
-    ``stride`` s and ``dilation`` d are an integer or one for each dimension; so is ``padding``, the
-    zeros put on both sides, or it is "valid" for none, or "same" for an output of the input's size
-    (stride 1; of an odd number of zeros, the larger half comes after). The output has
-    ``(H + 2 * padding - d * (K - 1) - 1) // s + 1`` rows. Each of ``groups`` equal parts of the
-    input channels makes its part of the output channels.
+    ``stride`` s, ``dilation`` d and ``padding`` are an integer or one for each dimension.
+    ``padding`` is the number of zeros on both sides. It may also be "valid" for none, or "same" for
+    an output of the input's size. "same" needs stride 1. It puts the larger half of an odd number
+    of zeros after.
 
-    Raises ValueError where shapes and arguments do not fit, or no window fits into the input.
+    The output has ``(H + 2 * padding - d * (K - 1) - 1) // s + 1`` rows. Each of ``groups`` equal
+    parts of the input channels makes its part of the output channels.
+
+    Raises ValueError if shapes and arguments do not fit, or no window fits into the input.
 
     >>> import minigrad as mg
     >>> conv2d(mg.ones(1, 3, 3), mg.ones(1, 1, 2, 2), padding="same").tolist()
@@ -252,7 +256,7 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """As :func:`conv2d`, over three spatial dimensions: the input has shape (N, C, D, H, W)."""
+    """Like :func:`conv2d`, over three spatial dimensions: the input has shape (N, C, D, H, W)."""
     return _convolution(3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -266,7 +270,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """As :func:`conv_transpose2d`, over one spatial dimension.
+    """Like :func:`conv_transpose2d`, over one spatial dimension.
 
     >>> import minigrad as mg
     >>> conv_transpose1d(mg.tensor([[1.0, 2.0]]), mg.tensor([[[1.0, 10.0]]]), stride=2).tolist()
@@ -285,15 +289,16 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv2d` in its input, which is conv2d's gradient with respect to it:
+    """The transpose of :func:`conv2d`: conv2d's gradient with respect to its input.
+
     ``y[n, o, i*s + k*d, j*s + l*d] += x[n, c, i, j] * w[c, o, k, l]``, plus the bias.
 
     ``input`` has shape (N, C, H, W) or (C, H, W), ``weight`` (C, O / groups, K, L), ``bias`` (O,).
-    ``padding`` is what is cut off on both sides; ``output_padding``, smaller than the stride or the
-    dilation, chooses among the output sizes from which conv2d gives the input's. It gives
-    ``(H - 1) * s - 2 * padding + d * (K - 1) + 1 + output_padding`` rows.
+    ``padding`` is the number of elements cut off on both sides. conv2d maps several output sizes to
+    the input's size. ``output_padding`` chooses among them, and is smaller than the stride or the
+    dilation. The output has ``(H - 1) * s - 2 * padding + d * (K - 1) + 1 + output_padding`` rows.
 
-    Raises ValueError where shapes and arguments do not fit, or the output would be empty.
+    Raises ValueError if shapes and arguments do not fit, or the output would be empty.
     """
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -308,5 +313,5 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """As :func:`conv_transpose2d`, over three spatial dimensions."""
+    """Like :func:`conv_transpose2d`, over three spatial dimensions."""
     return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -1,7 +1,8 @@
 """Connectionist temporal classification: the likelihood of a sequence of labels as a loss.
 
-Graves et al. 2006. The labels are written with a blank before, between and behind them. For each
-place in that row ``alpha`` holds the log-probability of all paths that end there.
+The method is that of Graves et al. 2006. The row of a sequence has its labels with a blank before,
+between and after them. For each position of the row, ``alpha`` has the log-probability of all paths
+that end there.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OP = "ctc_loss"
 
 
 def _lengths(name: str, given: Any, count: int, most: int | None) -> list[int]:
-    """One length for each sequence."""
+    """Check the lengths: one for each sequence."""
     values = given.tolist() if hasattr(given, "tolist") else given
     values = [values] if isinstance(values, int) else list(values)
     lengths = [integer(_OP, f"a length of {name}", n, 0) for n in values]
@@ -37,7 +38,7 @@ def _lengths(name: str, given: Any, count: int, most: int | None) -> list[int]:
 
 
 def _rows(targets: Tensor, lengths: list[int], classes: int) -> Tensor:
-    """The labels of each sequence as a row, which 0 fills up."""
+    """The labels of each sequence as a row, filled up with 0."""
     longest = max(lengths, default=0)
     if targets.ndim == 1:
         if sum(lengths) != targets.shape[0]:
@@ -72,16 +73,17 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """``-log p(labels)``, p being the sum over all paths that say these labels.
+    """``-log p(labels)``, where p sums the probabilities of all paths with these labels.
 
-    ``log_probs`` has shape (T, N, C), or (T, C) of one sequence: log-probabilities of C classes at
-    each time. A path names a class at each time; without repetitions, and then without ``blank``,
-    it says its labels. ``targets`` holds them, (N, S) or all in a line. The lengths, lists or
-    tensors, say how much of ``log_probs`` and ``targets`` each sequence has.
+    ``log_probs`` has shape (T, N, C), or (T, C) for one sequence: log-probabilities of C classes at
+    each time. A path has a class at each time. Its labels are the path without repetitions, and
+    then without ``blank``. ``targets`` has the labels, of shape (N, S), or all sequences in one
+    vector. The lengths are lists or tensors. They give each sequence's part of ``log_probs`` and
+    ``targets``.
 
-    The mean is that of the losses divided by their numbers of labels. The loss is infinite where no
-    path fits; with ``zero_infinity`` it is 0 and has no gradient. The gradient is that of
-    ``log_probs`` as they are (PyTorch's is meant for log_softmax, behind which both agree).
+    The mean divides each loss by its number of labels first. The loss is infinite if no path fits.
+    With ``zero_infinity`` it is then 0 and has no gradient. The gradient is exact for
+    ``log_probs``. PyTorch's is meant for the input of log_softmax, where both agree.
 
     Raises ValueError for lengths and shapes that do not fit, IndexError for labels that are no
     class.
@@ -122,7 +124,7 @@ def _losses(
     row = f.stack((full_like(labels, blank), labels), 2).reshape(count, places - 1)
     row = f.cat((row, zeros(count, 1, dtype="int64") + blank), 1)  # blank, label, blank, ...
     emitted = f.gather(x, 2, row.expand(times, count, places))
-    # A label may follow another one without a blank between them unless both are the same.
+    # A label may follow another label without a blank between them, unless both are equal.
     other = (row[:, 2:] != row[:, :-2]) & (row[:, 2:] != blank) if places > 2 else None
     left = tensor(durations, "int64")
     never = zeros(count, places, dtype=x.dtype) - math.inf
@@ -136,5 +138,6 @@ def _losses(
     last = 2 * tensor(lengths, "int64").unsqueeze(1)
     ends = (arange(places) == last) | (arange(places) == last - 1)
     losses = -f.logsumexp(f.where(ends, alpha, -math.inf), 1)
-    nothing = tensor([0.0 if not n else math.inf for n in lengths], x.dtype)  # said in no time
+    # losses of sequences without any time step
+    nothing = tensor([0.0 if not n else math.inf for n in lengths], x.dtype)
     return f.where(left == 0, nothing, losses)

@@ -1,4 +1,4 @@
-"""The linear and the bilinear layer as functions."""
+"""The functions ``linear`` and ``bilinear``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: shapes (..., in), (out, in) and (out,) give (..., out).
 
-    Raises ValueError where the shapes do not fit.
+    Raises ValueError if the shapes do not fit.
 
     >>> import minigrad as mg
     >>> linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0, 4.0]]), mg.tensor([5.0]))
@@ -32,7 +32,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if out is NotImplemented:
         operands = [tensor_operand("linear", x) for x in given]
         out = run(*operands)
-        if out is NotImplemented:  # in shapes or dtypes that the layer's kernel does not take
+        # shapes or dtypes that the kernel of the linear layer does not take
+        if out is NotImplemented:
             _check_linear(*[x.shape for x in operands])
             out = operands[0] @ operands[1].mT
             return out if bias is None else out + operands[2]
@@ -59,8 +60,8 @@ def _check_linear(x: Shape, w: Shape, b: Shape | None = None) -> None:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``sum_ij input1[..., i] * weight[:, i, j] * input2[..., j] + bias``.
 
-    Shapes (..., in1), (..., in2), (out, in1, in2) and (out,) give (..., out). Raises ValueError
-    where they do not fit.
+    Shapes (..., in1), (..., in2), (out, in1, in2) and (out,) give (..., out). Raises ValueError if
+    the shapes do not fit.
 
     >>> import minigrad as mg
     >>> bilinear(mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0]]), mg.tensor([[[1.0], [1.0]]]))

@@ -1,4 +1,4 @@
-"""Distances and similarities of vectors as functions, and the losses that compare them."""
+"""Functions for distances and similarities of vectors, and the losses that compare them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__ = [
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """``sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps))`` along a dimension of the two broadcast
-    together: the cosine of the angle between vectors.
+    """``sum(x1 * x2) / (max(|x1|, eps) * max(|x2|, eps))`` along a dimension.
 
-    With a zero vector it is 0. The gradient of that vector is 0, the one of least norm (PyTorch's
-    is as large as 1 / eps). Raises IndexError for a dimension that is not there.
+    This is the cosine of the angle between vectors. The two inputs are broadcast together. A zero
+    vector gives 0. The gradient of a zero vector is 0, the one of least norm. PyTorch's is as large
+    as 1 / eps. Raises IndexError for a missing dimension.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[2.0, 0.0], [0.0, 0.0]])
@@ -53,7 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     a, b = floats(op, x1, x2)
     if a.shape != b.shape:
         a, b = f.broadcast_tensors(a, b)
-    if not a.ndim:  # as in PyTorch, a number is a line of one element
+    if not a.ndim:  # as in PyTorch, a 0-d tensor is a line of one element
         a, b = a.reshape(1), b.reshape(1)
     axis = one_dim(op, dim, a.ndim)
     of_a, of_b = f.norm(a, 2.0, axis, True), f.norm(b, 2.0, axis, True)
@@ -61,7 +61,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     both = f.mul(of_a.detach(), of_b.detach())._h
     if call(kernels.roots_extreme, both) or call(
         kernels.squares_lost, both, 1
-    ):  # products may leave the range
+    ):  # products may overflow
         unit_a, unit_b = (apply(UNITS, (n.detach(),), (True,)) for n in (least_a, least_b))
         a, b, least_a, least_b = a * unit_a, b * unit_b, least_a * unit_a, least_b * unit_b
     of_a, of_b = f.squeeze(of_a, axis), f.squeeze(of_b, axis)
@@ -72,9 +72,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """``norm(x1 - x2 + eps, p)`` along the last dimension of the two broadcast together.
+    """``norm(x1 - x2 + eps, p)`` along the last dimension. The two inputs are broadcast together.
 
-    ``keepdim`` leaves that dimension with size 1.
+    ``keepdim`` keeps this dimension with size 1.
 
     >>> import minigrad as mg
     >>> pairwise_distance(mg.tensor([3.0, 4.0]), mg.zeros(2), eps=0.0).item()
@@ -113,9 +113,9 @@ def hinge_embedding_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, of distances x.
+    """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1, for distances x.
 
-    The gradient at the margin is 0. Raises ValueError where the shapes differ.
+    The gradient at the margin is 0. Raises ValueError if the shapes differ.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -137,8 +137,9 @@ def margin_ranking_loss(
 ) -> Tensor:
     """``max(0, margin - t * (input1 - input2))``: targets t of 1 want input1 larger, -1 smaller.
 
-    The three are broadcast together, as in PyTorch, but must have as many dimensions. The gradient
-    where the difference just reaches the margin is 0. Raises ValueError where shapes do not fit.
+    The three are broadcast together, as in PyTorch, but must have the same number of dimensions.
+    The gradient is 0 where the difference just reaches the margin. Raises ValueError if shapes do
+    not fit.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -164,10 +165,10 @@ def cosine_embedding_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1, with the
-    :func:`cosine_similarity` of vectors.
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
 
-    The inputs have shape (N, D) and the target (N,), or (D,) and (). The gradient at the margin is
+    cos is the :func:`cosine_similarity` of the inputs. The inputs have shape (N, D) and the target
+    (N,), or (D,) and (). The gradient at the margin is
     0. Raises ValueError for other shapes.
     """
     if size_average is not None or reduce is not None:
@@ -199,12 +200,11 @@ def triplet_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the
-    :func:`pairwise_distance` d of vectors along the last dimension (Balntas et al. 2016).
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` (Balntas et al. 2016).
 
-    ``swap`` takes the smaller of d(anchor, negative) and d(positive, negative). The gradient at the
-    margin is 0. Raises ValueError where the numbers of dimensions differ and for a margin that is
-    not positive.
+    d is the :func:`pairwise_distance` along the last dimension. With ``swap`` the smaller of
+    d(anchor, negative) and d(positive, negative) is subtracted. The gradient at the margin is 0.
+    Raises ValueError if the numbers of dimensions differ and for a margin that is not positive.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -228,7 +228,7 @@ def triplet_margin_with_distance_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """As :func:`triplet_margin_loss`, with any distance, by default :func:`pairwise_distance`."""
+    """Like :func:`triplet_margin_loss`, with any distance, by default :func:`pairwise_distance`."""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     distance = pairwise_distance if distance_function is None else distance_function

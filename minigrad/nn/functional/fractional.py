@@ -1,6 +1,6 @@
-"""Fractional max pooling, as functions (Graham, Fractional Max-Pooling, 2014).
+"""Functions for fractional max pooling (Graham, Fractional Max-Pooling, 2014).
 
-The i-th window starts at ``int((i + u) * step) - int(u * step)``, where u is drawn for each sample,
+The i-th window starts at ``int((i + u) * step) - int(u * step)``. u is drawn for each sample,
 channel and dimension. The last window ends with the input.
 """
 
@@ -29,14 +29,15 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """The maxima of windows whose steps are drawn so that the output has any size.
+    """The maxima of windows with random steps. The output may have any size.
 
-    ``input`` has shape (N, C, H, W) or (C, H, W). Either ``output_size`` or ``output_ratio``, a
-    part of the input's size below 1, is given. The gradient goes to the first maximum of a window.
-    With ``return_indices`` also where the maxima are in each flattened plane. ``_random_samples``,
-    of shape (N, C, 2), are the numbers in [0, 1) that are drawn otherwise, for W and H.
+    ``input`` has shape (N, C, H, W) or (C, H, W). Either ``output_size`` or ``output_ratio`` is
+    given. ``output_ratio`` is a fraction of the input's size below 1. The gradient goes to the
+    first maximum of a window. With ``return_indices`` the result also has the positions of the
+    maxima in each flattened plane. ``_random_samples`` of shape (N, C, 2) are numbers in [0, 1) for
+    W and H, used in place of drawn ones.
 
-    Raises ValueError where shapes or sizes do not fit, or for neither or both of the sizes.
+    Raises ValueError if shapes or sizes do not fit, or unless exactly one of the sizes is given.
 
     >>> import minigrad as mg
     >>> fractional_max_pool2d(mg.ones(1, 1, 7, 7), 2, output_size=3).shape
@@ -56,9 +57,9 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """As :func:`fractional_max_pool2d`, over three spatial dimensions.
+    """Like :func:`fractional_max_pool2d`, over three spatial dimensions.
 
-    ``_random_samples`` of shape (N, C, 3) are in the order of the dimensions.
+    ``_random_samples`` have shape (N, C, 3), in the order of the dimensions.
     """
     size = output_size, output_ratio
     return _pool(
@@ -107,7 +108,7 @@ def _outputs(op: str, axes: int, sizes: Any, size: Any, ratio: Any) -> tuple[int
 
 
 def _samples(op: str, axes: int, x: Tensor, samples: Any) -> Tensor:
-    """A number in [0, 1) for each plane and dimension."""
+    """The given or drawn numbers in [0, 1) for each plane and dimension."""
     shape = (*x.shape[:2], axes)
     if samples is None:
         return rand(shape, dtype=float64)
@@ -118,7 +119,7 @@ def _samples(op: str, axes: int, x: Tensor, samples: Any) -> Tensor:
 
 
 def _places(shape: Any, window: Any, outputs: Any, samples: Tensor) -> Tensor:
-    """The places in a flattened plane of what is in each window: (N, C, *outputs, elements)."""
+    """The positions in a flattened plane of each window's elements: (N, C, *outputs, elements)."""
     axes = len(window)
     found: Any = None
     for d, (n, k, out) in enumerate(zip(shape[2:], window, outputs, strict=True)):

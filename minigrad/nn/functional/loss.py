@@ -1,4 +1,4 @@
-"""Losses of numbers and of distributions as functions."""
+"""Functions for losses of numbers and of distributions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _weight(op: str, weight: Any, losses: Tensor) -> Tensor:
 
 
 def _averaged(op: str, losses: Tensor, weight: Any, reduction: str) -> Tensor:
-    """Reduced; with weights, the mean divides by their sum."""
+    """Reduce the losses. With weights the mean divides by the sum of weights."""
     if weight is None:
         return reduced(losses, reduction)
     w = _weight(op, weight, losses)
@@ -64,11 +64,11 @@ def mse_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """The squared differences of two tensors of one shape, ``weight * (x - t)**2``: their mean,
-    sum, or all of them.
+    """The squared differences ``weight * (x - t)**2`` of two tensors, by default their mean.
 
-    ``weight`` has that shape too; the mean then divides by its sum. Raises ValueError where the
-    shapes differ.
+    Both tensors have the same shape, and so has ``weight``. With a weight the mean divides by the
+    sum of weights. ``reduction`` may also be "sum" or "none". Raises ValueError if the shapes
+    differ.
 
     >>> import minigrad as mg
     >>> mse_loss(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 4.0])).item()
@@ -89,9 +89,9 @@ def l1_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """The absolute differences, ``weight * |x - t|``; the gradient where they are 0 is 0.
+    """The absolute differences ``weight * |x - t|``. The gradient is 0 where a difference is 0.
 
-    Arguments as for :func:`mse_loss`.
+    Arguments are as for :func:`mse_loss`.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -109,12 +109,11 @@ def huber_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """With d = |x - t|: ``d**2 / 2`` below ``delta``, ``delta * (d - delta / 2)`` from there on
-    (Huber 1964).
+    """For d = |x - t|: ``d**2 / 2`` if d < ``delta``, else ``delta * (d - delta / 2)``.
 
-    The second derivative at delta is 0. ``weight`` has the input's shape; unlike that of
-    :func:`mse_loss`, the mean divides by the number of elements. Raises ValueError where shapes
-    differ and for a delta that is not positive.
+    The source is Huber 1964. The second derivative at delta is 0. ``weight`` has the input's shape.
+    Unlike in :func:`mse_loss` the mean divides by the number of elements. Raises ValueError if
+    shapes differ and for a delta that is not positive.
 
     >>> import minigrad as mg
     >>> huber_loss(mg.tensor([1.0, 3.0]), mg.zeros(2), "none", delta=2.0).tolist()
@@ -141,10 +140,10 @@ def smooth_l1_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """With d = |x - t|: ``d**2 / (2 * beta)`` below ``beta``, ``d - beta / 2`` from there on.
+    """For d = |x - t|: ``d**2 / (2 * beta)`` if d < ``beta``, else ``d - beta / 2``.
 
     It is ``huber_loss / beta``, and for a beta of 0 :func:`l1_loss`. The second derivative at beta
-    is 0. Raises ValueError where the shapes differ and for a negative beta.
+    is 0. Raises ValueError if the shapes differ and for a negative beta.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
@@ -170,13 +169,13 @@ def kl_div(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """The terms ``t * (log(t) - x)`` of the Kullback-Leibler divergence of log-probabilities x from
-    probabilities t; with ``log_target``, of ``exp(t)`` for targets that are logarithms too.
+    """The Kullback-Leibler divergence of log-probabilities x from probabilities t.
 
-    A probability of 0 adds nothing, whatever x is. ``reduction`` may also be "batchmean", the sum
-    divided by the size of the first dimension: the divergence itself, which "mean" is not.
+    Its terms are ``t * (log(t) - x)``. With ``log_target`` the targets are logarithms too. A
+    probability of 0 adds 0, whatever x is. ``reduction`` may also be "batchmean", the sum divided
+    by the size of the first dimension. "batchmean" is the divergence itself, and "mean" is not.
 
-    Raises ValueError where the shapes differ.
+    Raises ValueError if the shapes differ.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[0.5, 0.5]]).log()
@@ -214,12 +213,12 @@ def gaussian_nll_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``(log(var) + (x - t)**2 / var) / 2``, the negative log-likelihood of targets t of normal
-    distributions with means x and variances ``var``.
+    """``(log(var) + (x - t)**2 / var) / 2``: the negative log-likelihood of normal distributions.
 
-    ``full`` adds the constant ``log(2 * pi) / 2``. A variance below ``eps`` counts as eps, and its
-    gradient is what it would be there. ``target`` is broadcast to the input's shape; so is ``var``,
-    which has as many dimensions, or lacks the last one, or is a number.
+    The means are x, the variances ``var`` and the samples t. ``full`` adds the constant ``log(2 *
+    pi) / 2``. A variance below ``eps`` counts as eps, and has the gradient at eps. ``target`` and
+    ``var`` are broadcast to the input's shape. ``var`` has as many dimensions as the input, or
+    lacks the last one, or is a number.
 
     Raises ValueError for shapes that do not fit and for negative variances.
     """
@@ -237,12 +236,12 @@ def gaussian_nll_loss(
                 f"{x.shape}, or sizes of 1 in it"
             )
     least = f.amin(v.detach()).item() if v.size else math.inf
-    if not least >= 0.0 and f.any(v < 0.0).item():  # beside NaN, which is least of all
+    if not least >= 0.0 and f.any(v < 0.0).item():  # NaN counts as the smallest
         raise ValueError(f"[{op}] var has negative entries, but a variance is not negative")
     if not least >= eps:
-        v = f.where(v < eps, (v - v.detach()) + eps, v)  # eps, with the gradient passed on
+        v = f.where(v < eps, (v - v.detach()) + eps, v)  # the value is eps, the gradient goes to v
     away = x - t
-    losses = 0.5 * (f.log(v) + away * (away / v))  # its square might leave the range
+    losses = 0.5 * (f.log(v) + away * (away / v))  # the square might overflow
     return reduced(losses + _HALF_LOG_2PI if full else losses, reduction)
 
 
@@ -257,12 +256,13 @@ def poisson_nll_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
 ) -> Tensor:
-    """``exp(x) - t * x``, the negative log-likelihood of counts t of Poisson distributions whose
-    expectations have the logarithm x; or, without ``log_input``, ``x - t * log(x + eps)``.
+    """``exp(x) - t * x``: the negative log-likelihood of counts t of Poisson distributions.
 
-    ``full`` adds Stirling's approximation of ``log(t!)``, ``t * log(t) - t + log(2 * pi * t) / 2``,
-    where t is above 1. A count of 0 hides an infinite logarithm. The two are broadcast together, as
-    in PyTorch; ValueError where they cannot be.
+    x is the logarithm of the expectation. Without ``log_input`` x is the expectation, and the loss
+    is ``x - t * log(x + eps)``. ``full`` adds Stirling's approximation of ``log(t!)`` where t is
+    above 1: ``t * log(t) - t + log(2 * pi * t) / 2``. A count of 0 times an infinite logarithm is
+    0. Input and target are broadcast together, as in PyTorch. Raises ValueError if they cannot be
+    broadcast.
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)

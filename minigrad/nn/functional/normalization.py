@@ -1,6 +1,6 @@
-"""Normalisation: values brought to mean 0 and variance 1, or to length 1, over some dimensions.
+"""Functions for normalisation to mean 0 and variance 1, or to length 1, over some dimensions.
 
-Variances are taken around the mean, so that a large one costs no digits.
+Variances are computed from deviations from the mean, so that a large mean costs no digits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _input(op: str, x: Any, least: int) -> Tensor:
 
 
 def _of_shape(op: str, name: str, value: Any, shape: Sizes) -> Tensor | None:
-    """An optional tensor argument; ValueError where its shape is not this one."""
+    """An optional tensor argument. Raises ValueError if it has another shape."""
     if value is None:
         return None
     found = tensor_operand(op, value)
@@ -65,7 +65,7 @@ def _standardised(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
 
 
 def _with_care(x: Tensor, axes: Sizes, centred: bool, eps: float) -> Tensor:
-    """x normalised over the dimensions, in units of a power of two for each set of values."""
+    """x normalised over the dimensions. Each set of values is scaled by a power of two."""
     if not x._h.size:
         return x * 1.0
     unit = apply(UNITS, (f.amax(f.abs(x.detach()), axes, True),), (True,))
@@ -79,28 +79,30 @@ def _with_care(x: Tensor, axes: Sizes, centred: bool, eps: float) -> Tensor:
 
 
 def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor:
-    """``y * w + b``, where ``after`` more dimensions follow theirs."""
+    """``y * w + b``, where y has ``after`` more dimensions at the end than w and b."""
     if w is not None:
         y = y * w.reshape(w.shape + (1,) * after)
     return y if b is None else y + b.reshape(b.shape + (1,) * after)
 
 
-# Statistics that kernels save of each set of values (minigrad.h); places of mean and variance.
+# Statistics that kernels save for each set of values (minigrad.h): positions of mean and variance.
 _KEPT, _MEAN, _VAR = 4, 0, 3
 
 
 @lru_cache(maxsize=16)
 def _neutral(value: float, shape: Sizes, code: int) -> Tensor:
-    """The weight, or bias, of who has none."""
+    """The weight of ones, or bias of zeros, that replaces a missing one."""
     return wrap(call(kernels.full, code, shape, value, 0))
 
 
 def _fused(
     row: Row, x: Tensor, w: Tensor | None, b: Tensor | None, shape: Sizes, sets: int, *args: Any
 ) -> tuple[Tensor, Tensor] | None:
-    """x through a row of normalisation, and the statistics of its sets of values.
+    """Apply a row of normalisation to x.
 
-    None for what the kernels are not for: nothing at all, and several dtypes.
+    Returns the result and the statistics of the sets of values.
+
+    None if the kernel does not take the operands: empty ones, or several dtypes.
     """
     h = x._h
     code = h.dtype
@@ -117,9 +119,10 @@ def _fused(
 def _mended(
     made: tuple[Tensor, Tensor], eps: float, sets: Sizes, careful: Callable[[], Tensor]
 ) -> Tensor:
-    """The fused result, with sets of values whose squares left the range made again with care.
+    """The fused result, with sets of values computed again if their squares overflowed.
 
-    ``sets`` is the shape in which the statistics are broadcast against the result.
+    ``careful`` computes the result without overflow. ``sets`` is the shape in which the statistics
+    broadcast to the result.
     """
     y, stats = made
     var, most = stats[_VAR], 2.0**100 if y.dtype is float32 else 2.0**960
@@ -139,7 +142,7 @@ def _track(
 
 
 def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
-    """Move a running statistic towards the one of this batch, in place."""
+    """Move a running statistic towards this batch's statistic, in place."""
     if running is None:
         return
     with no_grad():
@@ -159,16 +162,17 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each channel of a batch normalised: ``(x - mean) / sqrt(var + eps) * weight + bias``
-    (Ioffe and Szegedy 2015).
+    """Normalise each channel of a batch: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
-    ``input`` has shape (N, C, ...), the others (C,). With ``training`` the mean and the variance,
-    divided by n, are those of the batch. The running ones, unless None, are overwritten:
-    ``running = (1 - momentum) * running + momentum * batch``. Their variance is the one divided by
-    n - 1. An empty batch leaves them as they are. Without ``training`` the running ones are used.
+    ``input`` has shape (N, C, ...), the other tensors (C,). With ``training`` the mean and the
+    variance, divided by n, are those of the batch. The running statistics, unless None, are then
+    updated in place: ``running = (1 - momentum) * running + momentum * batch``. The running
+    variance uses the batch variance divided by n - 1. An empty batch changes nothing. Without
+    ``training`` the running statistics are used. The source is Ioffe and Szegedy 2015.
 
-    Raises ValueError where shapes do not fit, for a batch of one value a channel with
-    ``training``, and for missing running statistics without it; TypeError for other than floats.
+    Raises ValueError if shapes do not fit. Raises it also with ``training`` for a batch of one
+    value per channel, and without ``training`` for missing running statistics. Raises TypeError
+    unless the dtype is a float.
     """
     op = "batch_norm"
     x = _input(op, input, 2)
@@ -207,7 +211,7 @@ def batch_norm(
 def _by_given(
     x: Tensor, mean: Tensor, var: Tensor, w: Tensor | None, b: Tensor | None, eps: float
 ) -> Tensor:
-    """The channels of x normalised by these statistics."""
+    """Normalise the channels of x by the given statistics."""
     plain = mean._edge is None and var._edge is None
     if plain and mean.dtype is x.dtype and var.dtype is x.dtype:
         given = (mean._h, var._h)
@@ -229,14 +233,15 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each channel of each sample normalised by its own mean and variance over space, then
-    ``* weight + bias`` (Ulyanov, Vedaldi and Lempitsky 2016).
+    """Normalise each channel of each sample by its own mean and variance over space.
 
-    ``input`` has shape (N, C, ...) with space after the channels, the others (C,). The running
-    statistics, unless None, move towards the mean over the batch of what each sample has; they are
-    used in place of these where ``use_input_stats`` is false. See :func:`batch_norm`.
+    Then the channels are multiplied by ``weight``, and ``bias`` is added (Ulyanov, Vedaldi and
+    Lempitsky 2016). ``input`` has shape (N, C, ...) with space after the channels, the other
+    tensors (C,). The running statistics, unless None, move towards the samples' statistics,
+    averaged over the batch. If ``use_input_stats`` is False, the running statistics are used. See
+    :func:`batch_norm`.
 
-    Raises ValueError where shapes do not fit, or there is one element of space only.
+    Raises ValueError if shapes do not fit, or space has only one element.
     """
     op = "instance_norm"
     x = _input(op, input, 3 if use_input_stats else 2)
@@ -275,11 +280,11 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions, whose sizes are
-    ``normalized_shape`` (Ba, Kiros and Hinton 2016). The variance is divided by n.
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions.
 
-    ``weight`` and ``bias`` have the shape ``normalized_shape``, an integer or several. Raises
-    ValueError where shapes do not fit, TypeError for other than floats.
+    ``normalized_shape`` has the sizes of these dimensions: an integer or several. It is also the
+    shape of ``weight`` and ``bias``. The variance is divided by n (Ba, Kiros and Hinton 2016).
+    Raises ValueError if shapes do not fit, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> layer_norm(mg.tensor([[1.0, 3.0], [10.0, 30.0]]), 2, eps=0.0).tolist()
@@ -304,10 +309,9 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimensions, whose sizes are
-    ``normalized_shape`` (Zhang and Sennrich 2019).
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimensions (Zhang and Sennrich 2019).
 
-    ``eps`` is the smallest difference from 1 in x's dtype unless given. Otherwise as
+    ``eps`` is by default the machine epsilon of x's dtype. Arguments and errors are those of
     :func:`layer_norm`.
 
     >>> import minigrad as mg
@@ -343,17 +347,17 @@ def _last_dims(op: str, input: Any, normalized_shape: Any) -> tuple[Tensor, Size
 
 
 def _rows(x: Tensor, shape: Sizes) -> int:
-    """How many rows of this shape x has."""
+    """The number of rows of this shape in x."""
     return math.prod(x.shape[: x.ndim - len(shape)])
 
 
 def _axes(x: Tensor, shape: Sizes) -> Sizes:
-    """The dimensions of a row."""
+    """The dimensions of x that make up a row."""
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
 def _row_sets(x: Tensor, shape: Sizes) -> Sizes:
-    """The shape of the rows beside x."""
+    """The shape in which statistics of rows broadcast to x."""
     return x.shape[: x.ndim - len(shape)] + (1,) * len(shape)
 
 
@@ -364,12 +368,12 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Each of ``num_groups`` equal groups of a sample's channels normalised by its mean and
-    variance. Then each channel is multiplied by ``weight`` and ``bias`` is added (Wu and He 2018).
+    """Normalise each of ``num_groups`` equal groups of a sample's channels.
 
-    ``input`` has shape (N, C, ...), the others (C,). Raises ValueError where shapes do not fit, the
-    groups do not divide the channels, or one sample has groups of one value; TypeError for other
-    than floats.
+    Each group is normalised by its mean and variance. Then each channel is multiplied by
+    ``weight``, and ``bias`` is added (Wu and He 2018). ``input`` has shape (N, C, ...), the other
+    tensors (C,). Raises ValueError if shapes do not fit, the groups do not divide the channels, or
+    a single sample has groups of one value. Raises TypeError unless the dtype is a float.
     """
     op = "group_norm"
     x = _input(op, input, 2)
@@ -403,11 +407,11 @@ def local_response_norm(
     beta: float = 0.75,
     k: float = 1.0,
 ) -> Tensor:
-    """``x / (k + alpha * m)**beta``, where m is the mean of x**2 over ``size`` neighbouring
-    channels (Krizhevsky, Sutskever and Hinton 2012). Channels beyond the ends count as 0.
+    """``x / (k + alpha * m)**beta``, where m is the mean of x**2 over ``size`` adjacent channels.
 
-    ``input`` has shape (N, C, ...); channel c has the neighbours from ``c - size // 2`` on. Raises
-    ValueError for fewer than 3 dimensions or a size below 1, TypeError for other than floats.
+    Channels beyond the ends count as 0 (Krizhevsky, Sutskever and Hinton 2012). ``input`` has shape
+    (N, C, ...). The neighbours of channel c start at ``c - size // 2``. Raises ValueError for fewer
+    than 3 dimensions or a size below 1, TypeError unless the dtype is a float.
     """
     op = "local_response_norm"
     x = _input(op, input, 3)
@@ -428,17 +432,17 @@ def local_response_norm(
         call(kernels.roots_extreme, divisor._h) or call(kernels.squares_lost, divisor._h, count)
     ):
         return x / divisor**beta
-    unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may leave the range
+    unit = apply(UNITS, (f.amax(f.abs(x.detach())),), (True,))  # squares may overflow
     near = x * unit
     return near / base(near, unit * k * unit) ** beta * unit ** (2.0 * beta - 1.0)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """``x / max(norm(x), eps)``: vectors along ``dim``, one or several, brought to length 1 in the
-    p-norm.
+    """``x / max(norm(x), eps)``: scale vectors along ``dim`` to length 1 in the p-norm.
 
-    The zero vector stays zero, and its gradient is 0, the one of least norm (PyTorch's is 1 / eps).
-    Raises IndexError for a dimension that is not there, TypeError for other than floats.
+    ``dim`` is one dimension or several. The zero vector stays zero. Its gradient is 0, the one of
+    least norm. PyTorch's is 1 / eps. Raises IndexError for a missing dimension, TypeError unless
+    the dtype is a float.
 
     >>> import minigrad as mg
     >>> normalize(mg.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
@@ -448,5 +452,5 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     length = f.norm(x, p, dim, True)
     if length.size and not f.amin(length.detach()).item() >= eps > 0.0:
         zero = length == 0.0
-        length = f.where(zero, math.inf, f.where(length < eps, eps, length))  # slopes of 0
+        length = f.where(zero, math.inf, f.where(length < eps, eps, length))  # a gradient of 0
     return x / length

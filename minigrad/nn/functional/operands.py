@@ -1,4 +1,4 @@
-"""Arguments of activations and losses, and the reduction of losses."""
+"""Shared helpers of activations and losses: arguments, and the reduction of losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 
 def floats(op: str, *given: Any) -> list[Tensor]:
-    """Tensors in the float dtype they have together, which numbers take on; of integers float32."""
+    """Tensors in their common float dtype, which numbers take. Integers become float32."""
     codes = [x._h.dtype if isinstance(x, TensorBase) else -1 for x in given]
     if codes[0] in (float32.code, float64.code) and codes.count(codes[0]) == len(codes):
         return list(given)  # the common case, without a cast
@@ -37,7 +37,10 @@ def one_shape(
     target: Any,
     reduction: str,
 ) -> tuple[Tensor, Tensor]:
-    """Two tensors of one shape and dtype: to broadcast a loss is nearly always a mistake."""
+    """Two tensors of one dtype, checked to have one shape.
+
+    Broadcasting in a loss is nearly always a mistake.
+    """
     check_reduction(op, reduction)
     x, t = floats(op, input, target)
     if x.shape != t.shape:
@@ -49,7 +52,10 @@ def one_shape(
 
 
 def weighted(op: str, name: str, weight: Any, losses: Tensor) -> Tensor:
-    """The losses times weights that broadcast to them; a weight of 0 hides infinity and NaN."""
+    """The losses times weights that broadcast to them.
+
+    A weight of 0 gives 0 for infinity and NaN.
+    """
     if weight is None:
         return losses
     w, losses = floats(op, weight, losses)
@@ -59,20 +65,20 @@ def weighted(op: str, name: str, weight: Any, losses: Tensor) -> Tensor:
 
 
 def legacy_reduction(size_average: Any, reduce: Any) -> str:
-    """The reduction that PyTorch's older arguments name, with its warning."""
+    """The reduction for PyTorch's older arguments, with PyTorch's warning."""
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(f"size_average and reduce are deprecated: use reduction={found!r}", stacklevel=3)
     return found
 
 
 def check_reduction(op: str, reduction: str) -> None:
-    """ValueError for a reduction that there is not."""
+    """Raise a ValueError for an unknown reduction."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"[{op}] reduction is {reduction!r}, but must be 'mean', 'sum' or 'none'")
 
 
 def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """The mean, the sum, or all of them."""
+    """The mean or the sum of the losses, or the losses themselves."""
     if reduction == "none":
         return losses
     return losses.mean() if reduction == "mean" else losses.sum()

@@ -1,7 +1,7 @@
-"""Pooling: maxima and means of windows, of one size or adapted to an output size.
+"""Functions for pooling: maxima and means of windows of one size, or adapted to an output size.
 
-A pooling window is what remains of a window after the padding is cut off. One kernel takes the
-means or the maxima of all pooling windows. Their places are computed once for each size and cached.
+A pooling window is the part of a window outside the padding. One kernel computes the means or the
+maxima of all pooling windows. Their positions are computed once for each size and cached.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ __all__ = [
 
 
 class _Axis(NamedTuple):
-    """Pooling windows along one dimension without the padding, and their sizes with the
-    padding.
-    """
+    """Pooling windows along one dimension, and their sizes with the padding."""
 
     starts: list[int]
     sizes: list[int]
@@ -60,11 +58,11 @@ class _Axis(NamedTuple):
 def _along(
     op: str, n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> _Axis | None:
-    """The windows along n elements with padding; None where none fits."""
+    """The windows along n elements with padding, or None if no window fits."""
     room = n + 2 * padding - dilation * (kernel - 1) - 1
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (count - 1) * stride >= n + padding:
-        count -= 1  # the last window would start behind the input
+        count -= 1  # the last window would start after the input
     if count < 1 or n < 1:
         return None
     check_places(op, (count,))
@@ -90,7 +88,7 @@ def _pooling_windows(
     )
 
 
-@lru_cache(512, typed=True)  # 1 is not True
+@lru_cache(512, typed=True)  # typed: 1 is not True
 def _windows(
     op: str,
     sizes: Sizes,
@@ -101,10 +99,10 @@ def _windows(
     ceil_mode: bool,
     divide_by: int | bool | None,
 ) -> PoolingWindows:
-    """The pooling windows that remain without the padding.
+    """The pooling windows of these sizes.
 
-    Their sums are divided by a number, by the number of their elements with (True) or without the
-    padding, or (None) not at all.
+    ``divide_by`` says by what sums are divided: a number, the number of elements with the padding
+    (True) or without it (False), or nothing (None).
     """
     for k, p in zip(kernel, pads, strict=True):
         if p > k // 2:
@@ -144,7 +142,7 @@ def _read(
     ceil_mode: bool,
     divide_by: int | bool | None = None,
 ) -> PoolingWindows:
-    """The windows of these arguments."""
+    """Parse the arguments of a pool, and return its windows."""
     kernel = per_axis(op, "kernel_size", kernel_size, axes, 1)
     unset = stride is None or (isinstance(stride, (tuple, list)) and not stride)
     steps = kernel if unset else per_axis(op, "stride", stride, axes, 1)
@@ -155,7 +153,7 @@ def _read(
 
 @lru_cache(512)
 def _parts(sizes: Sizes, output_sizes: Sizes, divide: bool) -> PoolingWindows:
-    """Box i of m takes the elements from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    """The windows of adaptive pooling: window i of m is floor(i n / m) to ceil((i + 1) n / m)."""
     found = []
     for n, m in zip(sizes, output_sizes, strict=True):
         starts = [i * n // m for i in range(m)]
@@ -255,7 +253,7 @@ def _lp_pool(
     x = require_floats(op, spatial_input(op, input, axes))
     windows = _read(op, x, axes, kernel_size, stride, 0, 1, ceil_mode, 1)
     total = apply(POOL_SUM, (f.pow(x, order),), (windows,))
-    none = f.eq(total, 0.0)  # where the root has no slope
+    none = f.eq(total, 0.0)  # where the root has no finite derivative
     root = f.pow(f.where(none, 1.0, total), 1.0 / order)
     return f.where(none, 0.0, root)
 
@@ -278,7 +276,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """As :func:`max_pool2d`, over one spatial dimension.
+    """Like :func:`max_pool2d`, over one spatial dimension.
 
     >>> import minigrad as mg
     >>> max_pool1d(mg.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, stride=1).tolist()
@@ -296,20 +294,23 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maximum of each window: ``y[n, c, i, j]`` is the largest ``x[n, c, i*s - p + k*d,
-    j*s - p + l*d]`` over k and l below the kernel size; what lies outside x does not count.
+    """The maximum of each window.
+
+    ``y[n, c, i, j]`` is the largest ``x[n, c, i*s - p + k*d, j*s - p + l*d]`` over k and l below
+    the kernel size. Positions outside x do not count.
 
     ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s, ``padding`` p and
-    ``dilation`` d are an integer or one for each dimension. The stride is the kernel's size unless
-    given, and the padding at most half of it. The output has
-    ``(H + 2 * p - d * (kernel_size - 1) - 1) / s + 1`` rows, rounded down. ``ceil_mode`` rounds
-    up, as long as the last window starts inside the input or the padding before it.
+    ``dilation`` d are an integer or one for each dimension. The stride is by default the kernel's
+    size. The padding is at most half of the kernel's size. The output has ``(H + 2 * p - d *
+    (kernel_size - 1) - 1) / s + 1`` rows, rounded down. ``ceil_mode`` rounds up, as long as the
+    last window starts inside the input or the padding before it.
 
-    The gradient goes to one element of a window: the first of equal ones, and the first NaN where
-    there is one. With ``return_indices`` the result is ``(values, indices)``: where in the H * W
-    elements of its plane each maximum is. Integers are accepted.
+    The gradient goes to one element of a window: the first of equal maxima, or the first NaN. With
+    ``return_indices`` the result is ``(values, indices)``. An index is the position of a maximum in
+    the H * W elements of its plane. Integers are accepted.
 
-    Raises ValueError where no window fits, or one would have no element; TypeError for bool.
+    Raises ValueError if no window fits, or a window would have no element. Raises TypeError for
+    bool.
 
     >>> import minigrad as mg
     >>> max_pool2d(mg.arange(16).reshape(1, 4, 4), 2).tolist()
@@ -327,7 +328,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """As :func:`max_pool2d`, over three spatial dimensions."""
+    """Like :func:`max_pool2d`, over three spatial dimensions."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -339,7 +340,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """As :func:`avg_pool2d`, over one spatial dimension.
+    """Like :func:`avg_pool2d`, over one spatial dimension.
 
     >>> import minigrad as mg
     >>> avg_pool1d(mg.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
@@ -357,17 +358,20 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window: the sum of ``x[n, c, i*s - p + k, j*s - p + l]`` over k and l below
-    the kernel size, divided by their number.
+    """The mean of each window.
 
-    ``input`` has shape (N, C, H, W) or (C, H, W). The stride s is the kernel's size unless given,
-    and ``padding`` p at most half of it. ``kernel_size``, ``stride`` and ``padding`` are an integer
-    or one for each dimension; ``ceil_mode`` is that of :func:`max_pool2d`. The zeros of the padding
-    are counted unless ``count_include_pad`` is false; what a window has beyond them never is.
-    ``divisor_override`` replaces the number. Sums are formed in float64, those of a whole plane of
-    pairs that are added first.
+    It is the sum of ``x[n, c, i*s - p + k, j*s - p + l]`` over k and l below the kernel size,
+    divided by their number.
 
-    Raises ValueError where no window fits, TypeError for other than floats.
+    ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s and ``padding`` p
+    are an integer or one for each dimension. The stride is by default the kernel's size. The
+    padding is at most half of the kernel's size. ``ceil_mode`` is that of :func:`max_pool2d`.
+
+    The zeros of the padding count unless ``count_include_pad`` is False. Positions beyond the
+    padding never count. ``divisor_override`` replaces the number of elements. Sums are computed in
+    float64. For a whole plane, pairs are added first.
+
+    Raises ValueError if no window fits, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> avg_pool2d(mg.ones(1, 2, 2), 2, padding=1, count_include_pad=False).tolist()
@@ -387,7 +391,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """As :func:`avg_pool2d`, over three spatial dimensions."""
+    """Like :func:`avg_pool2d`, over three spatial dimensions."""
     return _avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -400,7 +404,7 @@ def lp_pool1d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """As :func:`lp_pool2d`, over one spatial dimension.
+    """Like :func:`lp_pool2d`, over one spatial dimension.
 
     >>> import minigrad as mg
     >>> lp_pool1d(mg.tensor([[3.0, 4.0]]), 2, 2).tolist()
@@ -416,12 +420,11 @@ def lp_pool2d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """``sum(x**p)**(1/p)`` of each window, p being ``norm_type``; 0 and without a gradient where
-    the sum is 0.
+    """``sum(x**p)**(1/p)`` of each window, where p is ``norm_type``.
 
-    As in PyTorch it is x itself that is raised, so that odd p count negative elements as such.
-    Other arguments are those of :func:`avg_pool2d`. Raises ValueError for p = 0 and where no window
-    fits.
+    Where the sum is 0, the result and the gradient are 0. As in PyTorch x itself is raised to the
+    power, not its magnitude, so negative elements stay negative for an odd p. Other arguments are
+    those of :func:`avg_pool2d`. Raises ValueError for p = 0 and if no window fits.
     """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -433,12 +436,12 @@ def lp_pool3d(
     stride: Any = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """As :func:`lp_pool2d`, over three spatial dimensions."""
+    """Like :func:`lp_pool2d`, over three spatial dimensions."""
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """As :func:`adaptive_avg_pool2d`, over one spatial dimension.
+    """Like :func:`adaptive_avg_pool2d`, over one spatial dimension.
 
     >>> import minigrad as mg
     >>> adaptive_avg_pool1d(mg.tensor([[1.0, 2.0, 6.0]]), 2).tolist()
@@ -448,18 +451,18 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The mean of each of ``output_size`` parts: part i of m of H rows takes those from
-    ``floor(i * H / m)`` to ``ceil((i + 1) * H / m)``, likewise columns.
+    """The mean of each of ``output_size`` parts of the input.
 
-    ``input`` has shape (N, C, H, W) or (C, H, W); ``output_size`` is an integer or one for each
-    dimension, where None keeps the input's. Raises ValueError for an empty spatial dimension,
-    TypeError for other than floats.
+    Part i of m has the rows from ``floor(i * H / m)`` to ``ceil((i + 1) * H / m)``. The same holds
+    for columns. ``input`` has shape (N, C, H, W) or (C, H, W). ``output_size`` is an integer or one
+    for each dimension. None keeps the input's size. Raises ValueError for an empty spatial
+    dimension, TypeError unless the dtype is a float.
     """
     return _adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """As :func:`adaptive_avg_pool2d`, over three spatial dimensions."""
+    """Like :func:`adaptive_avg_pool2d`, over three spatial dimensions."""
     return _adaptive_avg_pool(3, input, output_size)
 
 
@@ -468,7 +471,7 @@ def adaptive_max_pool1d(
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:
-    """As :func:`adaptive_max_pool2d`, over one spatial dimension."""
+    """Like :func:`adaptive_max_pool2d`, over one spatial dimension."""
     return _adaptive_max_pool(1, input, output_size, return_indices)
 
 
@@ -477,8 +480,10 @@ def adaptive_max_pool2d(
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:
-    """The maximum of each of ``output_size`` parts, which are those of :func:`adaptive_avg_pool2d`;
-    gradients and indices are those of :func:`max_pool2d`.
+    """The maximum of each of ``output_size`` parts of the input.
+
+    The parts are those of :func:`adaptive_avg_pool2d`. Gradients and indices are as in
+    :func:`max_pool2d`.
     """
     return _adaptive_max_pool(2, input, output_size, return_indices)
 
@@ -488,5 +493,5 @@ def adaptive_max_pool3d(
     output_size: Any,
     return_indices: bool = False,
 ) -> Any:
-    """As :func:`adaptive_max_pool2d`, over three spatial dimensions."""
+    """Like :func:`adaptive_max_pool2d`, over three spatial dimensions."""
     return _adaptive_max_pool(3, input, output_size, return_indices)

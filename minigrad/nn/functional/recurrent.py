@@ -1,4 +1,4 @@
-"""Steps of recurrent layers whose inputs are projected already."""
+"""Functions for all steps of recurrent layers, from projected inputs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["gru_steps", "lstm_steps", "rnn_steps"]
 def gru_steps(projected: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """All states of gated recurrent units (Cho et al. 2014), (1, T, B, H).
 
-    With r', z' and n' the thirds of ``projected[t]``, and a, b and m those of
-    ``h @ weight.T + bias``, the next h is ``n + z * (h - n)``, where ``r = sigmoid(r' + a)``,
-    ``z = sigmoid(z' + b)`` and ``n = tanh(n' + r * m)``. ``projected`` has the shape (T, B, 3 * H),
-    ``state``, the first h, (1, B, H), ``weight`` (3 * H, H) and ``bias`` (3 * H). `nn.GRU` is made
-    of it; PyTorch has no function for it.
+    Let r', z' and n' be the thirds of ``projected[t]``, and a, b and m the thirds of ``h @ weight.T
+    + bias``. The next h is ``n + z * (h - n)``, where ``r = sigmoid(r' + a)``, ``z = sigmoid(z' +
+    b)`` and ``n = tanh(n' + r * m)``. The shapes are (T, B, 3 * H) for ``projected``, (1, B, H) for
+    ``state``, the first h, (3 * H, H) for ``weight`` and (3 * H) for ``bias``. `nn.GRU` uses this
+    function. PyTorch has no such function.
 
-    Raises ValueError where the shapes do not fit or T is 0, TypeError for other than floats.
+    Raises ValueError if the shapes do not fit or T is 0, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> x, state, weight = mg.zeros(3, 1, 3), mg.ones(1, 1, 1), mg.zeros(3, 1)
@@ -42,12 +42,12 @@ def gru_steps(projected: Tensor, state: Tensor, weight: Tensor, bias: Tensor) ->
 def lstm_steps(projected: Tensor, state: Tensor, weight: Tensor) -> Tensor:
     """All states of long short-term memory (Hochreiter and Schmidhuber 1997), (2, T, B, H).
 
-    The gates i, f, g and o are the quarters of ``projected[t] + h @ weight.T``, and
-    ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)``, ``h = sigmoid(o) * tanh(c)``. ``projected`` has
-    the shape (T, B, 4 * H), ``state``, the first h and c, (2, B, H), and ``weight`` (4 * H, H).
-    `nn.LSTM` is made of it; PyTorch has no function for it.
+    The gates i, f, g and o are the quarters of ``projected[t] + h @ weight.T``. The next states are
+    ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``. The shapes are
+    (T, B, 4 * H) for ``projected``, (2, B, H) for ``state``, the first h and c, and (4 * H, H) for
+    ``weight``. `nn.LSTM` uses this function. PyTorch has no such function.
 
-    Raises ValueError where the shapes do not fit or T is 0, TypeError for other than floats.
+    Raises ValueError if the shapes do not fit or T is 0, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> lstm_steps(mg.zeros(3, 1, 4), mg.ones(2, 1, 1), mg.zeros(4, 1))[1].flatten().tolist()
@@ -61,11 +61,11 @@ def rnn_steps(
 ) -> Tensor:
     """All states of ``h = tanh(projected[t] + h @ weight.T)`` (Elman 1990), or relu, (1, T, B, H).
 
-    ``projected`` has the shape (T, B, H), ``state``, the first h, (1, B, H), and ``weight`` (H, H).
-    `nn.RNN` is made of it; PyTorch has no function for it.
+    The shapes are (T, B, H) for ``projected``, (1, B, H) for ``state``, the first h, and (H, H) for
+    ``weight``. `nn.RNN` uses this function. PyTorch has no such function.
 
-    Raises ValueError where the shapes do not fit, T is 0 or the nonlinearity is neither "tanh" nor
-    "relu", TypeError for other than floats.
+    Raises ValueError if the shapes do not fit, T is 0 or the nonlinearity is neither "tanh" nor
+    "relu", TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> x, state, weight = mg.ones(3, 1, 1), mg.zeros(1, 1, 1), mg.ones(1, 1)
@@ -105,7 +105,7 @@ def _floats(op: str, *given: Any) -> Any:
 def _apply(
     row: Row, projected: Tensor, state: Tensor, weight: Tensor, *operand: Tensor, cells: int
 ) -> Tensor:
-    """A row of `minigrad.ops.recurrent`, with the operand that it may have more than three."""
+    """Apply a row of `minigrad.ops.recurrent`, which may take a fourth operand."""
     given = operand[0] if operand else None
     edge = None if given is None else parent_of(given)
     saved = SavedValues(given, lambda handle: wrap(handle, edge))
@@ -118,10 +118,12 @@ _ROWS = {"RNN_TANH": RNN_TANH, "RNN_RELU": RNN_RELU, "GRU": GRU, "LSTM": LSTM}
 def layer_steps(
     mode: str, projected: Tensor, states: Sequence[Tensor], weight: Tensor, operand: Tensor | None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The h of all steps of a layer (T, B, P), and its last states. The first states are h (B, P)
-    and LSTM's c (B, H). ``operand`` is the bias of a GRU, or the projection of an LSTM's h.
+    """The h of all steps of a layer (T, B, P), and its last states.
 
-    Raises TypeError for other than floats.
+    The first states are h (B, P), and c (B, H) for an LSTM. ``operand`` is the bias of a GRU, or
+    the projection of an LSTM's h.
+
+    Raises TypeError unless the dtype is a float.
     """
     row = LSTM_PROJECTED if mode == "LSTM" and operand is not None else _ROWS[mode]
     state = cat([s.flatten() for s in states])

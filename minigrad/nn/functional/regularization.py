@@ -1,4 +1,4 @@
-"""Dropout: elements or whole channels set to zero at random."""
+"""Functions for dropout: set elements or whole channels to zero at random."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _input(op: str, input: Any, p: float) -> Tensor:
 
 
 def _dropped(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -> Tensor:
-    """One draw for each element of ``shape``, which is broadcast to that of x."""
+    """Draw once for each element of ``shape``, which broadcasts to x."""
     if not training or p == 0.0:
         return x
     y = apply(DROP, (x,), (keep(shape, p), 1.0 / (1.0 - p) if p < 1.0 else 1.0))
@@ -54,8 +54,10 @@ def _channels_dropped(
     dims: tuple[int, int],
     channel: int,
 ) -> Tensor:
-    """One draw a channel; ``dims`` may be the number of dimensions, ``channel`` is that dimension,
-    counted as in an index.
+    """Apply dropout with one draw per channel.
+
+    ``dims`` are the allowed numbers of dimensions. ``channel`` is the channels' dimension, counted
+    as in an index.
     """
     x = _input(op, input, p)
     if x.ndim not in dims:
@@ -72,13 +74,12 @@ def dropout(
     training: bool = True,
     inplace: bool = False,
 ) -> Tensor:
-    """Each element 0 with probability ``p``, else ``x / (1 - p)``: x itself unless ``training``
-    (Srivastava et al. 2014).
+    """Set each element to 0 with probability ``p``, else to ``x / (1 - p)``.
 
-    Drawn from the generator that :func:`minigrad.manual_seed` starts. A dropped element has value
-    and gradient 0 also where it is infinite or NaN. ``inplace`` writes into the input, which
-    must not be tracked. Raises ValueError for other than probabilities, TypeError for other than
-    floats.
+    Without ``training`` the result is x (Srivastava et al. 2014). Draws come from the generator
+    that :func:`minigrad.manual_seed` seeds. A dropped element has value and gradient 0 even if it
+    is infinite or NaN. ``inplace`` writes into the input, which must not require grad. Raises
+    ValueError unless p is a probability, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> x = mg.ones(1000)
@@ -97,8 +98,9 @@ def dropout1d(
     training: bool = True,
     inplace: bool = False,
 ) -> Tensor:
-    """As :func:`dropout`, for whole channels: one draw for each of the rows of (N, C, L) or (C, L)
-    (Tompson et al. 2015).
+    """Like :func:`dropout`, for whole channels (Tompson et al. 2015).
+
+    There is one draw for each row of (N, C, L) or (C, L).
     """
     return _channels_dropped("dropout1d", input, p, training, inplace, (2, 3), -2)
 
@@ -109,7 +111,7 @@ def dropout2d(
     training: bool = True,
     inplace: bool = False,
 ) -> Tensor:
-    """As :func:`dropout1d`, for (N, C, H, W); three dimensions are, as in PyTorch, (N, C, L)."""
+    """Like :func:`dropout1d`, for (N, C, H, W); three dimensions are, as in PyTorch, (N, C, L)."""
     return _channels_dropped("dropout2d", input, p, training, inplace, (3, 4), 1)
 
 
@@ -119,7 +121,7 @@ def dropout3d(
     training: bool = True,
     inplace: bool = False,
 ) -> Tensor:
-    """As :func:`dropout1d`, for (N, C, D, H, W) or (C, D, H, W)."""
+    """Like :func:`dropout1d`, for (N, C, D, H, W) or (C, D, H, W)."""
     return _channels_dropped("dropout3d", input, p, training, inplace, (4, 5), -4)
 
 
@@ -129,17 +131,19 @@ def alpha_dropout(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1. With probability ``p`` an element becomes SELU's
-    value at minus infinity. Then all are scaled and shifted (Klambauer et al. 2017).
+    """Dropout that keeps mean 0 and variance 1 (Klambauer et al. 2017).
 
-    Arguments as for :func:`dropout`.
+    With probability ``p`` an element becomes SELU's value at minus infinity. Then all elements are
+    scaled and shifted.
+
+    Arguments are as for :func:`dropout`.
     """
     x = _input("alpha_dropout", input, p)
     return _saturated(x, x.shape, p, training, inplace)
 
 
 def _saturated(x: Tensor, shape: Sizes, p: float, training: bool, inplace: bool) -> Tensor:
-    """One draw for each element of ``shape``, which is broadcast to that of x."""
+    """Draw once for each element of ``shape``, which broadcasts to x."""
     if not training or p == 0.0:
         return x
     scale = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * _SATURATION**2)) if p < 1.0 else 0.0
@@ -153,7 +157,7 @@ def feature_alpha_dropout(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """As :func:`alpha_dropout`, for whole channels: one draw for each row of (N, C, ...)."""
+    """Like :func:`alpha_dropout`, for whole channels: one draw for each row of (N, C, ...)."""
     x = _input("feature_alpha_dropout", input, p)
     if x.ndim < 2:
         raise ValueError(

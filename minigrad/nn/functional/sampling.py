@@ -1,4 +1,4 @@
-"""Grid sampling, as functions: images interpolated at points (Jaderberg et al. 2015)."""
+"""Functions for grid sampling: images interpolated at points (Jaderberg et al. 2015)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _A = -0.75  # Keys 1981
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The points that affine maps make of an image's pixels, for :func:`grid_sample`.
+    """The images of all pixels' positions under affine maps, for :func:`grid_sample`.
 
-    ``theta`` has shape (N, 2, 3) for a ``size`` (N, C, H, W), which gives (N, H, W, 2), or
-    (N, 3, 4) for (N, C, D, H, W), which gives (N, D, H, W, 3). Points are (x, y) or (x, y, z); -1
-    and 1 are the edges of the image, or with ``align_corners`` the centres of its outer pixels.
+    For a ``size`` (N, C, H, W), ``theta`` has shape (N, 2, 3) and the result (N, H, W, 2). For (N,
+    C, D, H, W), ``theta`` has shape (N, 3, 4) and the result (N, D, H, W, 3). Points are (x, y) or
+    (x, y, z). The coordinates -1 and 1 are the edges of the image, or with ``align_corners`` the
+    centres of its outer pixels.
 
     Raises ValueError for shapes that do not fit.
 
@@ -44,14 +45,14 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "(N, C, H, W), or (N, 3, 4) and (N, C, D, H, W), of sizes above 0"
         )
     lines = [_line(n, bool(align_corners)).to(maps.dtype) for n in sizes[2:]]
-    points = f.meshgrid(*lines, indexing="ij")[::-1]  # x, which moves fastest, is first
+    points = f.meshgrid(*lines, indexing="ij")[::-1]  # x, the last dimension, comes first
     base = f.stack((*points, ones(sizes[2:], dtype=maps.dtype)), -1).reshape(-1, axes + 1)
     grid = f.matmul(base, maps.mT)
     return grid.reshape(sizes[0], *sizes[2:], axes)
 
 
 def _line(n: int, align: bool) -> Tensor:
-    """The coordinates of n pixels."""
+    """The coordinates of n pixels, between -1 and 1."""
     if align:
         return arange(n, dtype="float64") * (2.0 / max(n - 1, 1)) - (1.0 if n > 1 else 0.0)
     return (2.0 * arange(n, dtype="float64") + (1.0 - n)) / n
@@ -66,14 +67,16 @@ def grid_sample(
 ) -> Tensor:
     """The values of images at points: (N, C, H, W) and (N, Ho, Wo, 2) give (N, C, Ho, Wo).
 
-    (N, C, D, H, W) and (N, Do, Ho, Wo, 3) are accepted too. Points are (x, y) or (x, y, z). There
-    -1 and 1 are the edges of the image, or with ``align_corners`` the centres of its outer pixels.
-    ``mode`` is "bilinear", for all axes, "nearest", whose points have no gradient, or "bicubic",
-    for images (Keys 1981, a = -3/4). Points outside are zero, or with ``padding_mode`` "border" the
-    nearest pixel, with "reflection" the image mirrored at its edges.
+    (N, C, D, H, W) and (N, Do, Ho, Wo, 3) are accepted too. Points are (x, y) or (x, y, z). The
+    coordinates -1 and 1 are the edges of the image, or with ``align_corners`` the centres of its
+    outer pixels.
 
-    Raises ValueError for modes that there are not and shapes that do not fit, TypeError for other
-    than floats.
+    ``mode`` is "bilinear", also for three axes, "nearest", where points get no gradient, or
+    "bicubic", for images only (Keys 1981, a = -3/4). ``padding_mode`` gives the values outside:
+    "zeros", "border" for the nearest pixel, or "reflection" for the image mirrored at its edges.
+
+    Raises ValueError for unknown modes and shapes that do not fit, TypeError unless the dtype is a
+    float.
 
     >>> import minigrad as mg
     >>> image = mg.tensor([[[[0.0, 4.0]]]])
@@ -131,11 +134,11 @@ class _Axis:
     def __init__(self, at: Tensor, n: int, mode: str, padding: str, align: bool) -> None:
         self.n, self.mode, self.padding, self.align = n, mode, padding, align
         self.at = (at + 1.0) * (0.5 * (n - 1)) if align else ((at + 1.0) * n - 1.0) * 0.5
-        if mode != "bicubic":  # there it is the neighbours that are brought inside
+        if mode != "bicubic":  # for bicubic the neighbours are brought inside instead
             self.at = self._inside(self.at)
 
     def _inside(self, at: Tensor) -> Tensor:
-        """Coordinates brought into the image as ``padding`` says."""
+        """Coordinates moved into the image according to ``padding``."""
         if self.padding == "zeros":
             return at
         if self.padding == "reflection":
@@ -149,7 +152,7 @@ class _Axis:
         return f.clamp(at, 0.0, float(self.n - 1))
 
     def taps(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """For each neighbour of the points: its place, whether it is there, and how it counts."""
+        """For each neighbour of the points: its position, whether it is inside, and its weight."""
         if self.mode == "nearest":
             yield self._tap(f.round(self.at.detach()), ones_like(self.at.detach()))
             return

@@ -1,4 +1,4 @@
-"""One-hot encoding and embedding, as functions, and PyTorch's ``pad``."""
+"""Functions for one-hot encoding and embedding, and PyTorch's ``pad``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ __all__ = ["embedding", "one_hot", "pad"]
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the place of each class, 0 elsewhere, in a new last dimension, as int64.
+    """The one-hot encoding in a new last dimension: 1 at each class, 0 elsewhere, as int64.
 
-    Its size is ``num_classes``, or by default one more than the largest class. Raises ValueError
-    for a class outside 0..num_classes - 1, and where there is no class to tell the size.
+    The size of this dimension is ``num_classes``, by default one more than the largest class.
+    Raises ValueError for a class outside 0..num_classes - 1, and for an empty input without
+    ``num_classes``.
 
     >>> import minigrad as mg
     >>> one_hot(mg.tensor([2, 0]))
@@ -56,12 +57,12 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of ``weight`` (classes, features) that ``input`` names: shape (..., features).
+    """The rows of ``weight`` (classes, features) at the classes in ``input``: (..., features).
 
-    The row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and have a
-    larger norm of order ``norm_type`` are scaled down first, in place and off the tape. With
-    ``scale_grad_by_freq`` the gradient of a row is divided by the number of times that it is named.
-    ``sparse`` changes nothing: gradients are dense.
+    The row ``padding_idx`` gets no gradient. With ``max_norm`` the used rows are first scaled down
+    to this norm of order ``norm_type``, in place and off the tape. With ``scale_grad_by_freq`` the
+    gradient of a row is divided by the number of its uses. ``sparse`` changes nothing: gradients
+    are dense.
 
     Raises IndexError for a class outside 0..classes - 1, ValueError for a ``max_norm`` that is no
     positive number.
@@ -98,14 +99,14 @@ def embedding(
 
 
 def _shares(classes: Tensor, count: int) -> Tensor:
-    """One over the number of times that each class is named, with a dimension for the features."""
+    """1 / the number of uses of each class, with a last dimension for the features."""
     line = classes.reshape(-1)
     named = f.index_add(zeros(count, dtype="int64"), 0, line, ones_like(line))
     return 1.0 / named[classes].unsqueeze(-1)
 
 
 def _shorten(table: Tensor, classes: Tensor, longest: float, order: float) -> None:
-    """Scale the rows that are named, and longer than that, down to this norm."""
+    """Scale the used rows of the table down to the norm ``longest``, if theirs is larger."""
     if not longest > 0:
         raise ValueError(f"[embedding] max_norm is {longest}, but must be positive")
     with no_grad():

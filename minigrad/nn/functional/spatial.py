@@ -1,4 +1,4 @@
-"""Shared helpers of operations on spatial dimensions, which follow the channels."""
+"""Shared helpers of operations on spatial dimensions: the dimensions after the channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 
 
 def per_axis(op: str, name: str, value: Any, axes: int, least: int) -> Sizes:
-    """An integer for each spatial dimension: one for all of them, or one each."""
+    """A tuple with an integer for each spatial dimension, from one integer or one for each."""
     if not isinstance(value, (tuple, list)):
         return (integer(op, name, value, least),) * axes
     found = tuple([integer(op, name, v, least) for v in value])
@@ -36,7 +36,7 @@ def per_axis(op: str, name: str, value: Any, axes: int, least: int) -> Sizes:
 
 
 def check_places(op: str, sizes: Sizes) -> None:
-    """Refuse sizes whose places, some 100 bytes each as Python's numbers, memory cannot hold."""
+    """Raise a MemoryError if positions, about 100 bytes each in Python, would not fit in memory."""
     check_room(op, (100, sum(sizes)), bool_)
 
 
@@ -52,7 +52,7 @@ def spatial_input(op: str, input: Any, axes: int) -> Tensor:
 
 
 def require_floats(op: str, x: Tensor) -> Tensor:
-    """``x`` in the dtype that it is computed in; TypeError unless it holds floats."""
+    """``x`` in its compute dtype. Raises TypeError unless it is a float."""
     if not x.dtype.is_floating_point:
         raise TypeError(
             f"[{op}] offered for floats, not {x.dtype.name}: convert it with .to(mg.float32)"
@@ -61,7 +61,7 @@ def require_floats(op: str, x: Tensor) -> Tensor:
 
 
 def padded(x: Tensor, before: Sizes, after: Sizes) -> Tensor:
-    """Zeros put around the last dimensions."""
+    """x with zeros added around the last dimensions."""
     if not any(before) and not any(after):
         return x
     lead, shape = x.ndim - len(before), x.shape
@@ -71,7 +71,7 @@ def padded(x: Tensor, before: Sizes, after: Sizes) -> Tensor:
 
 
 def cropped(x: Tensor, start: Sizes, count: Sizes) -> Tensor:
-    """``count`` elements from ``start`` on of each of the last dimensions; a view."""
+    """A view of ``count`` elements from ``start`` on along each of the last dimensions."""
     lead = x.ndim - len(start)
     if x.shape[lead:] == count:
         return x
@@ -80,7 +80,7 @@ def cropped(x: Tensor, start: Sizes, count: Sizes) -> Tensor:
 
 
 def fit(op: str, sizes: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Windows:
-    """As many windows as these sizes hold; ValueError where that is none."""
+    """The number of windows that fit into these sizes. Raises ValueError if no window fits."""
     reach = tuple([d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)])
     if any(r > n for r, n in zip(reach, sizes, strict=True)):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Max unpooling: maxima put back to the places that pooling took them from."""
+"""Functions for max unpooling: maxima are put back at the positions that pooling found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 def _output_size(
     op: str, shape: Sizes, kernel: Sizes, steps: Sizes, pads: Sizes, output_size: Any
 ) -> Sizes:
-    """The spatial sizes of the output: ``output_size``, if pooling may have come from them."""
+    """The spatial sizes of the output. ``output_size`` is checked: pooling it must be possible."""
     sizes = zip(shape[-len(kernel) :], kernel, steps, pads, strict=True)
     usual = tuple([(n - 1) * s + k - 2 * p for n, k, s, p in sizes])
     if output_size is None:
@@ -82,7 +82,7 @@ def max_unpool1d(
     padding: Any = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """As :func:`max_unpool2d`, over one spatial dimension."""
+    """Like :func:`max_unpool2d`, over one spatial dimension."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -94,13 +94,12 @@ def max_unpool2d(
     padding: Any = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """A partial inverse of :func:`max_pool2d`: its values at the places ``indices`` that it found,
-    zeros elsewhere (Zeiler and Fergus 2014).
+    """A partial inverse of :func:`max_pool2d`: values at ``indices``, zeros elsewhere.
 
-    The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, likewise columns.
-    ``output_size`` may differ from that by less than the stride. One of several values for one
-    place is kept. Raises ValueError for sizes that do not fit, IndexError for an index outside the
-    output.
+    The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, and likewise columns
+    (Zeiler and Fergus 2014). ``output_size`` may differ from this by less than the stride. Of
+    several values for one position one is kept. Raises ValueError for sizes that do not fit,
+    IndexError for an index outside the output.
 
     >>> import minigrad as mg
     >>> max_unpool2d(mg.tensor([[[5.0]]]), mg.tensor([[[1]]]), 2).tolist()
@@ -117,5 +116,5 @@ def max_unpool3d(
     padding: Any = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """As :func:`max_unpool2d`, over three spatial dimensions."""
+    """Like :func:`max_unpool2d`, over three spatial dimensions."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,4 +1,4 @@
-"""Unfold, fold, pixel shuffle and interpolation of images, as functions."""
+"""Functions for images: unfold, fold, pixel shuffle and interpolation."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def unfold(
 ) -> Tensor:
     """All windows of an image as columns (im2col): (N, C, H, W) gives (N, C * K * L, windows).
 
-    Row ``(c * K + k) * L + l`` holds element (k, l) of channel c of every window, in the windows'
-    row-major order. The arguments are those of :func:`conv2d`; (C, H, W) is accepted too. Unlike
+    Row ``(c * K + k) * L + l`` has element (k, l) of channel c of every window, with windows in
+    row-major order. The arguments are those of :func:`conv2d`. (C, H, W) is accepted too. Unlike
     the method :meth:`Tensor.unfold` this is not a view. The transpose is :func:`fold`.
 
-    Raises ValueError where no window fits.
+    Raises ValueError if no window fits.
 
     >>> import minigrad as mg
     >>> unfold(mg.arange(6).reshape(1, 2, 3), 2).tolist()
@@ -86,12 +86,11 @@ def fold(
     padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:
-    """Columns added to where their windows lie in an image of ``output_size`` (col2im): the
-    transpose of :func:`unfold`. (N, C * K * L, windows) gives (N, C, H, W).
+    """Add columns at the positions of their windows in an image of ``output_size`` (col2im).
 
-    Without the batch, two dimensions give three. Overlapping elements are summed, in a fixed order.
-    Raises ValueError where the number of rows or columns does not fit, TypeError for other than
-    floats.
+    This is the transpose of :func:`unfold`: (N, C * K * L, windows) gives (N, C, H, W). Without the
+    batch, two dimensions give three. Overlapping elements are summed in a fixed order. Raises
+    ValueError if the number of rows or columns does not fit, TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> fold(mg.ones(4, 2), (2, 3), 2).tolist()
@@ -127,10 +126,10 @@ def fold(
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as finer pixels: (..., C * r * r, H, W) gives (..., C, H * r, W * r) with
-    ``y[..., c, h * r + i, w * r + j] = x[..., (c * r + i) * r + j, h, w]`` (Shi et al. 2016).
+    """Turn channels into finer pixels: (..., C * r * r, H, W) gives (..., C, H * r, W * r).
 
-    Raises ValueError where r * r does not divide the channels.
+    ``y[..., c, h * r + i, w * r + j] = x[..., (c * r + i) * r + j, h, w]`` (Shi et al. 2016).
+    Raises ValueError if r * r does not divide the channels.
 
     >>> import minigrad as mg
     >>> pixel_shuffle(mg.arange(4).reshape(4, 1, 1), 2).tolist()
@@ -152,7 +151,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., C, H * r, W * r) gives (..., C * r * r, H, W).
 
-    Raises ValueError where r does not divide height and width.
+    Raises ValueError if r does not divide height and width.
     """
     op = "pixel_unshuffle"
     x, r = tensor_operand(op, input), integer(op, "downscale_factor", downscale_factor, 1)
@@ -168,9 +167,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels of (N, C, ...) as (groups, C / groups), transposed (Zhang et al. 2018).
+    """Transpose the channels of (N, C, ...), seen as (groups, C / groups) (Zhang et al. 2018).
 
-    Raises ValueError where the groups do not divide the channels.
+    Raises ValueError if the groups do not divide the channels.
 
     >>> import minigrad as mg
     >>> channel_shuffle(mg.arange(6).reshape(1, 6, 1), 2).flatten().tolist()
@@ -189,7 +188,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 # ---- other sizes ---------------------------------------------------------------------------------
 
-# Resampling of an axis: for every element the positions and weights of its sources.
+# Resampling of an axis. Each function gives, for every element, the positions and weights of its
+# sources.
 Terms = list[tuple[list[int], list[float]]]
 
 
@@ -208,14 +208,14 @@ def _nearest_exact(n: int, m: int, step: float | None, _: bool) -> Terms:
 
 
 def _position(i: int, n: int, m: int, step: float | None, align_corners: bool) -> float:
-    """Where element i of m lies among n: by the corners' centres, or by the edges."""
+    """The position of element i of m among n elements, aligned by corner centres or by edges."""
     if align_corners:
         return i * (n - 1) / (m - 1) if m > 1 else 0.0
     return (i + 0.5) * (n / m if step is None else step) - 0.5
 
 
 def _linear(n: int, m: int, step: float | None, align_corners: bool) -> Terms:
-    """The two neighbours, by their nearness; beyond the ends the last one alone."""
+    """The two neighbours, weighted linearly. Beyond the ends it is the last element alone."""
     at = [min(max(_position(i, n, m, step, align_corners), 0.0), n - 1.0) for i in range(m)]
     left = [int(a) for a in at]
     part = [a - b for a, b in zip(at, left, strict=True)]
@@ -224,7 +224,10 @@ def _linear(n: int, m: int, step: float | None, align_corners: bool) -> Terms:
 
 
 def _cubic(n: int, m: int, step: float | None, align_corners: bool) -> Terms:
-    """Four neighbours, by the cubic convolution of Keys 1981 with a = -3/4; the ends repeat."""
+    """Four neighbours, weighted by the cubic convolution of Keys 1981, a = -3/4.
+
+    The ends repeat.
+    """
     at = [_position(i, n, m, step, align_corners) for i in range(m)]
     left = [math.floor(a) for a in at]
     terms = []
@@ -244,7 +247,7 @@ def _cubic_weight(d: float) -> float:
 
 _AREA = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 
-# mode: (the terms of an axis, the number of spatial dimensions it is for, None for any)
+# mode: (the terms of an axis, the number of spatial dimensions; None: any)
 _MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Terms], int | None]] = {
     "nearest": (_nearest, None),
     "nearest-exact": (_nearest_exact, None),
@@ -256,7 +259,7 @@ _MODES: dict[str, tuple[Callable[[int, int, float | None, bool], Terms], int | N
 
 
 def _in_c(terms: Terms, dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The terms' arrays: all places, and all weights."""
+    """The terms as arrays: all positions, and all weights."""
     places = tuple([tensor(places)._h for places, _ in terms])
     return places, tuple([tensor(weights, dtype)._h for _, weights in terms if weights])
 
@@ -268,13 +271,13 @@ def _terms(
     return _in_c(terms_of(n, m, step, align), dtype)
 
 
-_MANY_TERMS = 1024  # are not kept
+_MANY_TERMS = 1024  # longer terms are not cached
 
 
 def _target(
     x: Tensor, size: Any, scale_factor: Any, recompute: Any
 ) -> tuple[Sizes, Sequence[float | None]]:
-    """The sizes to make, and the step in the input from element to element where it is given."""
+    """The output sizes, and the input's step from element to element if a factor gives it."""
     op, axes = "interpolate", x.ndim - 2
     if (size is None) == (scale_factor is None):
         raise ValueError(f"[{op}] give one of size and scale_factor: {size} and {scale_factor}")
@@ -302,23 +305,24 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """The input with its space, one to three dimensions after (N, C), brought to another size.
+    """Resample the spatial dimensions, one to three after (N, C), to another size.
 
-    The size is given, or ``floor(n * scale_factor)``: a number or one for each dimension. Element i
-    of m lies at ``(i + 1/2) * n / m - 1/2`` among the n of the input. A given factor takes the
-    place of m / n unless ``recompute_scale_factor`` is true. With ``align_corners`` it lies at
-    ``i * (n - 1) / (m - 1)``. ``mode`` says what it becomes:
+    The new size is ``size``, or ``floor(n * scale_factor)``. Both are a number, or one for each
+    dimension. Element i of m has the position ``(i + 1/2) * n / m - 1/2`` among the n elements of
+    the input. A given factor replaces m / n unless ``recompute_scale_factor`` is True. With
+    ``align_corners`` the position is ``i * (n - 1) / (m - 1)``. ``mode`` says how the element is
+    computed:
 
     - "nearest": the element at ``floor(i * n / m)``; "nearest-exact": at
       ``floor((i + 1/2) * n / m)``;
     - "linear", "bilinear", "trilinear" for 1, 2, 3 dimensions: the neighbours on both sides along
-      each dimension, by their nearness, those at the ends repeated;
+      each dimension, weighted linearly, with the ends repeated;
     - "bicubic" for 2 dimensions: four neighbours along each (Keys 1981, a = -3/4);
     - "area": the mean of the elements, :func:`adaptive_avg_pool2d`.
 
-    Neighbours that count 0 do not spread infinities or NaN. ``antialias`` is not offered. Raises
-    ValueError for sizes and modes that do not fit, TypeError for other than floats, which only the
-    nearest modes take.
+    Neighbours with weight 0 do not spread infinities or NaN. ``antialias`` is not supported. Raises
+    ValueError for sizes and modes that do not fit. Raises TypeError unless the dtype is a float.
+    The nearest modes take other dtypes too.
 
     >>> import minigrad as mg
     >>> interpolate(mg.tensor([[[0.0, 4.0]]]), size=4, mode="linear").tolist()
@@ -369,5 +373,5 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """As :func:`interpolate`: PyTorch's older name."""
+    """:func:`interpolate` under PyTorch's older name."""
     return interpolate(input, size, scale_factor, mode, align_corners)

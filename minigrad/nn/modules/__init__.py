@@ -8,6 +8,6 @@ from minigrad.nn import __all__ as __all__
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("loss", "module"):  # loaded when first asked for
+    if name not in ("loss", "module"):  # loaded at first use
         raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     return import_module(f"{__name__}.{name}")

@@ -1,4 +1,4 @@
-"""PyTorch's import path of losses, and the base classes for losses of a program's own."""
+"""PyTorch's import path of losses, and base classes for users' losses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [*_losses, "_Loss", "_WeightedLoss"]
 
 
 class _Loss(Module):
-    """Base of a program's own loss: it has a ``reduction``."""
+    """Base class of users' losses. It has a ``reduction``."""
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -23,7 +23,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """Base of a program's own loss: it has a ``weight``, which is a buffer, and a ``reduction``."""
+    """Base class of users' losses. It has a ``reduction``, and a buffer ``weight``."""
 
     def __init__(
         self,

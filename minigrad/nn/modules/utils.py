@@ -10,7 +10,7 @@ __all__ = ["_ntuple", "_pair", "_quadruple", "_single", "_triple"]
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that repeats a number n times, and makes a tuple of what is iterable."""
+    """A function that repeats a number n times, and turns an iterable into a tuple."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))

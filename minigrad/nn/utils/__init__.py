@@ -1,4 +1,4 @@
-"""Gradient clipping, and further utilities for parameters."""
+"""Utilities for parameters: gradient clipping and more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "skip_init"]
 
-# Names that are loaded when first asked for, by the module that has it; or a module itself.
+# Names that are loaded at first use, by module; a name may be a module itself.
 _HOMES = {
     "convert_parameters": "parameters_to_vector vector_to_parameters",
     "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module of this class; its starting values, which PyTorch leaves out, are drawn as always.
+    """A module of this class. Unlike in PyTorch, its parameters are initialised.
 
     >>> import minigrad as mg
     >>> mg.nn.utils.skip_init(mg.nn.Linear, 2, 3)
@@ -69,12 +69,12 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients so that the norm of them together is at most ``max_norm``.
+    """Scale all gradients so that their total norm is at most ``max_norm``.
 
-    Returns the norm that they had. ``norm_type`` is its order, inf for the largest element.
-    Raises RuntimeError where it is not finite, if asked to; else infinite gradients become NaN, and
-    finite ones are scaled as they should be though their norm overflows. ``foreach`` is taken, and
-    changes nothing.
+    Returns the total norm before scaling. ``norm_type`` is its order: inf means the largest
+    element. With ``error_if_nonfinite`` a norm that is not finite raises RuntimeError. Otherwise
+    infinite gradients become NaN. Finite gradients are scaled right even if their norm overflows.
+    ``foreach`` is accepted and changes nothing.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([3.0, 4.0], requires_grad=True)
@@ -90,8 +90,8 @@ def clip_grad_norm_(
     total = _whole_norm(gradients, order)
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {total.item()}")
-    factor = (bound / (total + 1e-6)).clamp(max=1.0)  # as PyTorch, a little less than the bound
-    if not total.isfinite() and bound != 0.0:  # the norm of smaller gradients may exist
+    factor = (bound / (total + 1e-6)).clamp(max=1.0)  # as in PyTorch, a little below the bound
+    if not total.isfinite() and bound != 0.0:  # the norm of scaled gradients may be finite
         part = 2.0**-64
         smaller = _whole_norm([g * part for g in gradients], order)
         if smaller.isfinite():
@@ -110,9 +110,9 @@ def _whole_norm(gradients: list[Any], order: float) -> Tensor:
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Bring every element of the gradients into [-clip_value, clip_value].
+    """Clip every element of the gradients to [-clip_value, clip_value].
 
-    ``foreach`` is taken, and changes nothing.
+    ``foreach`` is accepted and changes nothing.
     """
     bound = real("clip_grad_value_", "clip_value", clip_value)
     for g in _gradients("clip_grad_value_", parameters):
@@ -120,6 +120,6 @@ def clip_grad_value_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """As :func:`clip_grad_norm_`: PyTorch's older name."""
+    """:func:`clip_grad_norm_` under PyTorch's older name."""
     norm: Tensor = clip_grad_norm_(*args, **kwargs)
     return norm

@@ -1,4 +1,4 @@
-"""Flattening of parameters into one vector, and back."""
+"""Conversion of parameters to one vector, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of the parameters in one vector, in order.
+    """One vector of all elements of the parameters, in order.
 
     >>> import minigrad as mg
     >>> mg.nn.utils.parameters_to_vector([mg.ones(2, 2), mg.zeros(1)]).tolist()
@@ -30,7 +30,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Copy the elements of a vector into the parameters, in order, off the tape.
 
-    Raises ValueError where their numbers differ.
+    Raises ValueError if the numbers of elements differ.
 
     >>> import minigrad as mg
     >>> p = mg.zeros(2, 1)

@@ -1,4 +1,4 @@
-"""Fusion of a layer with the batch normalisation behind it, for evaluation."""
+"""Fusion of a layer with the batch normalisation after it, for evaluation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fuse_conv_bn_weights(
     bn_b: Any,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and the bias of a convolution that normalises by these statistics too."""
+    """The weight and the bias of a convolution that includes normalisation by these statistics."""
     with no_grad():
         factor = f.rsqrt(bn_rv + bn_eps) * (1.0 if bn_w is None else bn_w)
         shape = [1] * conv_w.ndim
@@ -44,7 +44,7 @@ def fuse_conv_bn_weights(
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """The weight and the bias of a linear layer that normalises by these statistics too."""
+    """The weight and the bias of a linear layer that includes normalisation by these statistics."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
@@ -60,9 +60,10 @@ def _fused(op: str, layer: Module, bn: Any, transpose: bool) -> Any:
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Any:
-    """A convolution that computes what ``conv`` and ``bn`` do in evaluation.
+    """A convolution equal to ``conv`` followed by ``bn`` in evaluation.
 
-    ``transpose`` says that it is a transposed one. Raises ValueError for modules in training.
+    ``transpose`` says that ``conv`` is a transposed convolution. Raises ValueError for modules in
+    training.
 
     >>> import minigrad as mg
     >>> conv, bn = mg.nn.Conv2d(1, 2, 3).eval(), mg.nn.BatchNorm2d(2).eval()
@@ -74,5 +75,5 @@ def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Any:
-    """As :func:`fuse_conv_bn_eval`, for a linear layer."""
+    """Like :func:`fuse_conv_bn_eval`, for a linear layer."""
     return _fused("fuse_linear_bn_eval", linear, bn, False)

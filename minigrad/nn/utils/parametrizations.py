@@ -18,7 +18,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def norm_except_dim(v: Any, dim: int) -> Any:
-    """The norms over all dimensions but one, which stay with size 1; of all where dim is -1."""
+    """The norms over all dimensions except ``dim``, which keep size 1. -1 means all dimensions."""
     if dim == -1:
         return f.norm(v)
     dims = tuple([d for d in range(v.ndim) if d != dim % v.ndim])
@@ -37,9 +37,9 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """``weight = g * v / |v|``, a length g for each entry of ``dim`` (Salimans, Kingma 2016).
+    """``weight = g * v / |v|`` with a length g per entry of ``dim`` (Salimans and Kingma 2016).
 
-    Where dim is None there is one length. The module's ``parametrizations.weight`` holds g as
+    If dim is None there is one length. The module's ``parametrizations.weight`` has g as
     ``original0`` and v as ``original1``. States of the older :func:`minigrad.nn.utils.weight_norm`
     can be loaded. Returns the module.
 
@@ -66,7 +66,7 @@ def as_rows(weight: Any, dim: int) -> Any:
 
 
 def iterated(matrix: Any, u: Any, v: Any, times: int, eps: float) -> None:
-    """Bring u and v nearer to the first singular vectors, in place: the power method."""
+    """Run the power method in place: u and v approach the first singular vectors."""
     with no_grad():
         for _ in range(times):
             u.copy_(F.normalize(f.mv(matrix, v), dim=0, eps=eps))
@@ -97,7 +97,7 @@ class _SpectralNorm(Module):
         matrix = as_rows(weight, self.dim)
         if self.training:
             iterated(matrix, self._u, self._v, self.n_power_iterations, self.eps)
-        # Copies: another forward changes the vectors before this one's backward.
+        # Copies, since another forward may change the vectors before this backward.
         return weight / f.dot(self._u.clone(), f.mv(matrix, self._v.clone()))
 
     def right_inverse(self, value: Any) -> Any:
@@ -105,7 +105,7 @@ class _SpectralNorm(Module):
 
 
 def outputs_dim(module: Module) -> int:
-    """The dimension of a weight that belongs to outputs."""
+    """The dimension of a module's weight that belongs to the outputs."""
     return 1 if getattr(module, "transposed", False) else 0
 
 
@@ -118,9 +118,9 @@ def spectral_norm(
 ) -> Module:
     """The weight divided by its largest singular value (Miyato et al. 2018).
 
-    The weight is seen as a matrix with a row for each entry of ``dim``, by default that of the
-    outputs. The singular vectors are approached by ``n_power_iterations`` steps at each use in
-    training, after 15 at first. Returns the module.
+    The weight is seen as a matrix with a row for each entry of ``dim``, by default the dimension of
+    outputs. The singular vectors are approximated by 15 steps of the power method, then
+    ``n_power_iterations`` steps at each use in training. Returns the module.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.utils.parametrizations.spectral_norm(mg.nn.Linear(3, 3), n_power_iterations=9)
@@ -187,7 +187,7 @@ _EPS = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
 def _reflected(x: Any) -> Any:
-    """The product of Householder reflections by the columns of x, and the signs of its diagonal."""
+    """The product of Householder reflections by the columns of x, times its diagonal's signs."""
     below = f.tril(x, -1)
     n, k = x.shape[-2:]
     one = eye(n, k, dtype=x.dtype)
@@ -207,15 +207,15 @@ def orthogonal(
     *,
     use_trivialization: bool = True,
 ) -> Module:
-    """A weight with orthonormal columns, or rows where it is wide (Lezcano-Casado 2019).
+    """Parametrize a weight to have orthonormal columns, or rows if wide (Lezcano-Casado 2019).
 
-    ``orthogonal_map`` makes it of the parameter: "matrix_exp", "cayley" or "householder"; by
-    default the first for square matrices and the last for others. The result is multiplied by a
-    fixed ``base``, the nearest value to the one that is set; without ``use_trivialization`` there
-    is none, and the weight starts as the map of its value; "householder" needs the base. Returns
-    the module.
+    ``orthogonal_map`` computes the weight from the parameter: "matrix_exp", "cayley" or
+    "householder". The default is "matrix_exp" for square matrices, else "householder". The result
+    is multiplied by a fixed ``base``, the orthogonal matrix nearest to the value that was set.
+    Without ``use_trivialization`` there is no base, and the weight starts as the map of its value.
+    "householder" needs the base. Returns the module.
 
-    Raises ValueError for a map that there is not, and for less than two dimensions.
+    Raises ValueError for an unknown map, and for fewer than two dimensions.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.utils.parametrizations.orthogonal(mg.nn.Linear(4, 2))

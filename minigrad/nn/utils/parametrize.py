@@ -1,7 +1,7 @@
 """Parametrization: parameters computed from other parameters.
 
-A module with such a parameter has a class of its own, whose attribute computes it. The original
-parameters lie in ``module.parametrizations``.
+A module with such a parameter gets a class of its own. A property of this class computes the
+parameter. The original parameters are in ``module.parametrizations``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _cache: ContextVar[dict[tuple[int, str], Any] | None] = ContextVar("_cache", def
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor once within the block.
+    """Context manager: compute each parametrized tensor only once in the block.
 
     >>> from minigrad.nn.utils import parametrize
     >>> with parametrize.cached():
@@ -45,10 +45,10 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor in order, and what the first of them is given.
+    """The parametrizations of one tensor in order, and the original parameters.
 
-    That is ``original``, or ``original0``, ``original1``, ... where the ``right_inverse`` of the
-    first parametrization gives several tensors.
+    The first parametrization gets ``original``. It gets ``original0``, ``original1``, ... if its
+    ``right_inverse`` gives several tensors.
     """
 
     def __init__(self, modules: Sequence[Module], original: Any) -> None:
@@ -81,9 +81,9 @@ class ParametrizationList(ModuleList):
         return [getattr(self, f"original{k}") for k in range(self.ntensors)]
 
     def right_inverse(self, value: Any) -> None:
-        """Set the originals so that the tensor becomes this value, as far as it can.
+        """Set the originals so that the tensor becomes this value, as far as possible.
 
-        Raises RuntimeError where a parametrization has no ``right_inverse``.
+        Raises RuntimeError if a parametrization has no ``right_inverse``.
         """
         with no_grad():
             for module in reversed(list(self)):
@@ -97,7 +97,7 @@ class ParametrizationList(ModuleList):
                 original.copy_(part)
 
     def forward(self) -> Any:
-        """The tensor."""
+        """Compute the tensor."""
         first, *rest = self
         x = first(*self._originals())
         for module in rest:
@@ -122,7 +122,7 @@ def _attribute(name: str) -> property:
 
 
 def _reclass(module: Module) -> None:
-    """Give the module the class that computes its parametrized tensors, or its own again."""
+    """Give the module the class that computes its parametrized tensors, or its original class."""
     own = type_before_parametrizations(module)
     names = list(module.__dict__["parametrizations"])
     body: dict[str, Any] = {name: _attribute(name) for name in names}
@@ -136,7 +136,7 @@ def type_before_parametrizations(module: Module) -> type[Module]:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Is there a parametrization of this tensor of the module, or of any?"""
+    """True if this tensor of the module, or any tensor, is parametrized."""
     held = module.__dict__.get("parametrizations")
     if not isinstance(held, ModuleDict):
         return False
@@ -146,14 +146,14 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter or buffer of a module be what ``parametrization`` makes of it.
+    """Replace a parameter or buffer of a module by the output of ``parametrization``.
 
-    The attribute is computed when it is asked for. Setting it calls the parametrization's
-    ``right_inverse``, which also gives the first value, and may give several tensors: then forward
-    gets these. A second parametrization takes what the first one gives. Unless ``unsafe``, the
-    shape and the dtype must stay. Returns the module.
+    The attribute is computed when it is read. Setting the attribute calls the parametrization's
+    ``right_inverse``, which also computes the first original. It may return several tensors, which
+    forward then gets. A second parametrization takes the output of the first. Unless ``unsafe`` is
+    set, shape and dtype must stay the same. Returns the module.
 
-    Raises ValueError for a name that is no tensor's, and for another shape or dtype.
+    Raises ValueError if no tensor has this name, and for another shape or dtype.
 
     >>> import minigrad as mg
     >>> from minigrad.nn.utils import parametrize
@@ -211,11 +211,11 @@ def _check(op: str, name: str, before: Any, after: Any) -> None:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Make the tensor an ordinary attribute again; returns the module.
+    """Make the tensor an ordinary attribute again, and return the module.
 
-    It keeps the value it has, or else gets back the original.
+    The tensor keeps its present value, or gets the original without ``leave_parametrized``.
 
-    Raises ValueError where it is not parametrized, or where there is no single original.
+    Raises ValueError if it is not parametrized, or has no single original.
     """
     op = "remove_parametrizations"
     if not is_parametrized(module, tensor_name):

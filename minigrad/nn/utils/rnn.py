@@ -1,7 +1,8 @@
 """Packed and padded sequences of several lengths, for recurrent layers.
 
-A packed sequence has the rows of all sequences at step 0, then those of all that have a step 1, and
-so on. Its sequences are sorted, the longest first, so the rows of a step are those that go on.
+A packed sequence has the rows of all sequences at step 0. Then come the rows at step 1 of all
+sequences with a step 1, and so on. Its sequences are sorted, the longest first, so the sequences of
+a step are the first ones.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ class _Fields(NamedTuple):
 
 
 class PackedSequence(_Fields):
-    """Sequences of several lengths as rows, step by step; :func:`pack_padded_sequence` makes it.
+    """Sequences of several lengths as rows, step by step, made by :func:`pack_padded_sequence`.
 
-    ``data`` has shape (sum of lengths, ...); ``batch_sizes``, int64, says how many rows each step
-    has. ``sorted_indices`` are the sequences' numbers from the longest to the shortest, and
-    ``unsorted_indices`` brings them back; both are None where the sequences were sorted.
+    ``data`` has shape (sum of lengths, ...). ``batch_sizes``, int64, has the number of rows of each
+    step. ``sorted_indices`` are the sequences' numbers from the longest to the shortest.
+    ``unsorted_indices`` is the inverse permutation. Both are None if the sequences were sorted.
 
     >>> import minigrad as mg
     >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1.0, 2.0]), mg.tensor([3.0])])
@@ -57,21 +58,21 @@ class PackedSequence(_Fields):
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
-        """The four fields; the inverse of ``sorted_indices`` is found where it is not given."""
+        """A packed sequence of four fields. A missing inverse of ``sorted_indices`` is computed."""
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with ``data.to(...)``."""
+        """The packed sequence with ``data.to(...)``."""
         return PackedSequence(self.data.to(*args, **kwargs), *self[1:])
 
     def float(self) -> PackedSequence:
-        """The same in float32."""
+        """The packed sequence in float32."""
         return PackedSequence(self.data.float(), *self[1:])
 
     def double(self) -> PackedSequence:
-        """The same in float64."""
+        """The packed sequence in float64."""
         return PackedSequence(self.data.double(), *self[1:])
 
     def cpu(self) -> PackedSequence:
@@ -89,7 +90,7 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes one of int64, or None for None.
+    """The inverse of an int64 permutation, or None for None.
 
     >>> import minigrad as mg
     >>> mg.nn.utils.rnn.invert_permutation(mg.tensor([2, 0, 1])).tolist()
@@ -106,7 +107,7 @@ def _lengths(op: str, lengths: Any) -> list[int]:
 
 
 def _present(lengths: Sequence[int], steps: int) -> Tensor:
-    """Which sequences have which steps, (steps, sequences)."""
+    """A bool array (steps, sequences): True if a sequence has a step."""
     return arange(steps).unsqueeze(1) < tensor(list(lengths), dtype=int64)
 
 
@@ -116,11 +117,12 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """The sequences of (T, B, ...), or (B, T, ...) where ``batch_first``, without their padding.
+    """Pack the sequences of (T, B, ...), or (B, T, ...) with ``batch_first``, without their
+    padding.
 
-    ``lengths`` has a positive length for each sequence, in falling order where ``enforce_sorted``.
+    ``lengths`` has a positive length for each sequence, in falling order if ``enforce_sorted``.
 
-    Raises ValueError for lengths that are none, or are not sorted as they should be.
+    Raises ValueError for invalid lengths, and for lengths that must be sorted and are not.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[1.0, 3.0], [2.0, 0.0]])
@@ -162,7 +164,8 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """The sequences padded to one length, (T, B, ...) or (B, T, ...), and their lengths.
 
-    T is ``total_length``, or the longest length. Raises ValueError where it is less than that.
+    T is ``total_length``, by default the longest length. Raises ValueError if ``total_length`` is
+    less.
 
     >>> import minigrad as mg
     >>> packed = mg.nn.utils.rnn.pack_sequence([mg.tensor([1.0, 2.0]), mg.tensor([3.0])])
@@ -196,9 +199,9 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences (L_i, ...) side by side, (T, B, ...) or (B, T, ...), with T the longest length.
+    """Pad sequences (L_i, ...) to one tensor (T, B, ...) or (B, T, ...). T is the longest length.
 
-    Raises ValueError for none, for shapes that differ behind the first dimension, and for a
+    Raises ValueError for an empty list, for shapes that differ after the first dimension, and for a
     ``padding_side`` other than "right" and "left".
 
     >>> import minigrad as mg
@@ -230,7 +233,7 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Any, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences of (T, B, ...), or (B, T, ...) where ``batch_first``, cut to their lengths.
+    """The sequences of (T, B, ...), or (B, T, ...) with ``batch_first``, cut to their lengths.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[1.0, 2.0], [3.0, 0.0]])
@@ -249,7 +252,7 @@ def unpad_sequence(
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences (L_i, ...) as one packed sequence; see :func:`pack_padded_sequence`.
+    """Pack sequences (L_i, ...). See :func:`pack_padded_sequence`.
 
     >>> import minigrad as mg
     >>> rows = [mg.tensor([3.0]), mg.tensor([1.0, 2.0])]

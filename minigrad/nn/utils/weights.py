@@ -1,4 +1,4 @@
-"""Weight norm and spectral norm by hooks, PyTorch's older form of parametrizations."""
+"""Weight norm and spectral norm by hooks: PyTorch's older form of parametrizations."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class _Computed:
         setattr(module, self.name, self.weight(module))
 
     def weight(self, module: Module) -> Any:
-        """The weight, from what the module holds."""
+        """Compute the weight from the module's parameters and buffers."""
         raise NotImplementedError
 
     parts: tuple[str, ...]
 
 
 def _taken(op: str, module: Module, name: str) -> Any:
-    """A parameter, which is no attribute any more."""
+    """Remove a parameter from the module's attributes, and return it."""
     weight = module.__dict__.get(name)
     if isinstance(weight, Parameter):
         delattr(module, name)
@@ -51,7 +51,7 @@ def _removed(op: str, kind: type[_Computed], module: Module, name: str) -> Modul
     hook, handle = held
     if hook is None or not isinstance(hook, kind):
         raise ValueError(f"[{op}] {type(module).__name__} has no computed weight named {name!r}")
-    training, module.training = module.training, False  # so that no power iteration is made
+    training, module.training = module.training, False  # no power iteration in evaluation
     with no_grad():
         value = hook.weight(module).clone()
     module.training = training
@@ -77,8 +77,10 @@ class _WeightNorm(_Computed):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """As :func:`minigrad.nn.utils.parametrizations.weight_norm`, with parameters ``weight_g`` and
-    ``weight_v`` of the module itself. Raises ValueError where there is no such parameter.
+    """:func:`minigrad.nn.utils.parametrizations.weight_norm` by a hook before forward.
+
+    The module itself gets parameters ``weight_g`` and ``weight_v``. Raises ValueError if there is
+    no such parameter.
 
     >>> import minigrad as mg
     >>> list(mg.nn.utils.weight_norm(mg.nn.Linear(2, 3)).state_dict())
@@ -93,7 +95,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again, with the value that it has. ValueError for no such one."""
+    """Make the weight a parameter again, with the value that it has.
+
+    Raises ValueError for no such one.
+    """
     return _removed("remove_weight_norm", _WeightNorm, module, name)
 
 
@@ -108,7 +113,7 @@ class _SpectralNorm(_Computed):
         weight, u, v = (getattr(module, f"{self.name}_{part}") for part in self.parts)
         matrix = as_rows(weight, self.dim)
         if module.training:
-            iterated(matrix.mT, v, u, self.times, self.eps)  # v is first, as in PyTorch
+            iterated(matrix.mT, v, u, self.times, self.eps)  # v first, as in PyTorch
         return weight / f.dot(u.clone(), f.mv(matrix, v.clone()))
 
 
@@ -119,9 +124,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """As :func:`minigrad.nn.utils.parametrizations.spectral_norm`, with a parameter ``weight_orig``
-    and buffers ``weight_u`` and ``weight_v`` of the module itself. The singular vectors start at
-    random. Raises ValueError where there is no such parameter.
+    """:func:`minigrad.nn.utils.parametrizations.spectral_norm` by a hook before forward.
+
+    The module itself gets a parameter ``weight_orig`` and buffers ``weight_u`` and ``weight_v``.
+    The singular vectors start at random. Raises ValueError if there is no such parameter.
     """
     hook = _SpectralNorm(name, n_power_iterations, eps, outputs_dim(module) if dim is None else dim)
     weight = _taken("spectral_norm", module, name)
@@ -137,5 +143,8 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again, with the value that it has. ValueError for no such one."""
+    """Make the weight a parameter again, with the value that it has.
+
+    Raises ValueError for no such one.
+    """
     return _removed("remove_spectral_norm", _SpectralNorm, module, name)
