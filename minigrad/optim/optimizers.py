@@ -20,7 +20,7 @@ from minigrad.functions.creation import foreign_values, tensor, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.optim.hooks import Hooked
 from minigrad.runtime.dtypes import by_code
-from minigrad.runtime.native import Array, call, kernels, titles
+from minigrad.runtime.native import Array, call, kernels, title_of
 from minigrad.tape.grad_mode import begin, end
 from minigrad.tape.tensor_base import TensorBase
 from minigrad.tape.writing import write
@@ -501,7 +501,7 @@ def _ready_gradients(move: _Move) -> list[Array]:
     try:
         call(kernels.step_check, _handles("", params), gradients, *states)
     except (TypeError, ValueError, MemoryError) as error:
-        raise _misfit(renamed(titles[kernel], error), params, kept) from None
+        raise _misfit(renamed(title_of(kernel), error), params, kept) from None
     for k, (p, g) in enumerate(zip(params, gradients, strict=True)):
         if not g.contiguous or g.buffer == p._h.buffer:
             gradients[k] = call(kernels.copy, g)

@@ -107,14 +107,20 @@ def _text(text: Any) -> str:
 # over the gradient, then the kernels of ops.def.
 _ELEMENTWISE = lib.mg_elementwise_count()
 _numbers = range(lib.mg_run_count())
-# names of public operations, for errors
-titles = [_text(lib.mg_run_title(number)) for number in _numbers]
 signatures = [_text(lib.mg_run_signature(number)) for number in _numbers]
 names = [_text(lib.mg_run_name(number)) for number in _numbers]  # names of kernels
 for _number in _numbers[_ELEMENTWISE : 3 * _ELEMENTWISE]:
     names[_number] += "_vjp" if _number < 2 * _ELEMENTWISE else "_vjp_over"
-_takes, _results = zip(*[signature.split(":") for signature in signatures], strict=True)
 kernels: Any = SimpleNamespace(**{name: number for number, name in enumerate(names)})
+
+
+if speed is None:  # the parts of signatures; C has its own
+    _takes, _results = zip(*[signature.split(":") for signature in signatures], strict=True)
+
+
+def title_of(number: int) -> str:
+    """The name of the public operation that errors of a kernel name."""
+    return _text(lib.mg_run_title(number))
 
 
 def vjp_of(number: int) -> int | None:
@@ -274,6 +280,13 @@ def function_of(number: int) -> Callable[..., Any]:
         return general
     run, count, one = lib.mg_call_one, len(takes), result == "1"
 
+    def of_two(a: Array, b: Array) -> Array:
+        if type(a) is type(b) is Array and a.dtype >= 0 and b.dtype >= 0 and not tracers:
+            pointer = run(number, 2, (a.pointer, b.pointer), _NULL, _NULL, _NULL)
+            if pointer:
+                return Array(pointer)
+        return general(a, b)
+
     def of_arrays(*arrays: Array) -> Any:
         try:
             pointers = [x.pointer for x in arrays if x.dtype >= 0]
@@ -286,7 +299,7 @@ def function_of(number: int) -> Callable[..., Any]:
         pointer = run(number, count, pointers, _NULL, _NULL, _NULL)
         return Array(pointer) if pointer else general(*arrays)
 
-    return of_arrays
+    return of_two if takes == "aa" and one else of_arrays
 
 
 def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -335,11 +348,11 @@ def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _misfit(number: int, args: tuple[Any, ...]) -> TypeError:
     takes = signatures[number]
-    return TypeError(f"[{titles[number]}] takes {takes}, not {len(args)} arguments")
+    return TypeError(f"[{title_of(number)}] takes {takes}, not {len(args)} arguments")
 
 
 def _beyond_int64(number: int) -> ValueError:
-    return ValueError(f"[{titles[number]}] a size or index is beyond int64")
+    return ValueError(f"[{title_of(number)}] a size or index is beyond int64")
 
 
 def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
@@ -350,10 +363,10 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
     if x is None and kind in "mAS":
         return ffi.NULL
     if type(x) is not Array:
-        raise TypeError(f"[{titles[number]}] takes arrays, not {type(x)!r}")
+        raise TypeError(f"[{title_of(number)}] takes arrays, not {type(x)!r}")
     if x.dtype < 0 and kind not in "sS":
         if signatures[number][-1] == "s":
-            raise TypeError(f"[{titles[number]}] does not write storage dtypes")
+            raise TypeError(f"[{title_of(number)}] does not write storage dtypes")
         x = widened(x)
         held.append(x)
     return x.pointer
@@ -511,7 +524,7 @@ def failure(number: int, args: tuple[Any, ...], title: str = "") -> Exception:
     """The Python error for the failure that a kernel just reported in this thread."""
     code = lib.mg_error()
     first, second = lib.mg_error_detail(0), lib.mg_error_detail(1)
-    op = title or titles[number]
+    op = title or title_of(number)
     arrays = [a for a in args if type(a) is Array]
     shapes = [a.shape for a in arrays]
     dtypes = [_DTYPE_NAMES[a.dtype] for a in arrays]

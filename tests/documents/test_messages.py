@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.runtime.native import kernels, titles
+from minigrad.runtime.native import kernels, title_of
 
 F = mg.nn.functional
 X = mg.ones(2, 3)
@@ -423,7 +423,7 @@ def test_lack_of_memory_names_what_was_called_and_no_kernel():
     ):
         with pytest.raises(MemoryError, match=rf"\[{name}\] no memory for"):
             op()
-    assert titles[kernels.cross_entropy_vjp] == "cross_entropy"  # nor a direction
+    assert title_of(kernels.cross_entropy_vjp) == "cross_entropy"  # nor a direction
 
 
 def test_the_values_survive_lack_of_memory():
