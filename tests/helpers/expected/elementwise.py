@@ -1,4 +1,4 @@
-"""Elementwise functions with options. References of rows alone are in references.py beside this."""
+"""References of elementwise functions with options. Those of rows alone are in references.py."""
 
 from __future__ import annotations
 
