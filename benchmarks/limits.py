@@ -183,7 +183,7 @@ class Loops:
 
 
 def _workers(threads: int) -> list[ThreadPoolExecutor]:
-    """So many threads, each pinned to one core of this process."""
+    """``threads`` threads, each pinned to one core of this process."""
     if not hasattr(os, "sched_setaffinity"):
         return [ThreadPoolExecutor(1) for _ in range(threads)]
     cores = sorted(os.sched_getaffinity(0))

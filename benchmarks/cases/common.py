@@ -1,8 +1,8 @@
 """Builders of timed calls that several groups share.
 
 minigrad and torch have the same interface, so they share code: ``lib.xp`` is either of the two.
-NumPy is written by hand, with gradients in new arrays. jax is jitted and also returns the forward
-result, so that the forward cannot be optimised away.
+NumPy is written by hand, with gradients in new arrays. Jitted jax also returns the forward result,
+so that the forward cannot be optimised away.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Layers that slide a window: convolution in one and two dimensions, and pooling.
 
-jax gets images with the channels last, as its users do: this is up to five times as fast. torch is
-timed with the channels first and last, and the faster time counts. Pools differ by up to a factor
-of twenty.
+jax gets images with the channels last, as its users do: this is up to five times as fast. The time
+of torch is the faster one of channels first and channels last. Pools differ by up to a factor of
+twenty.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""References of elementwise functions with options. Those of rows alone are in references.py."""
+"""References of elementwise functions with options. references.py has the references of rows."""
 
 from __future__ import annotations
 
