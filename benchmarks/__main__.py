@@ -47,7 +47,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _progress(text: str) -> None:
-    """One line that is written over, where somebody is looking."""
+    """Print a progress line that the next one overwrites, if the output is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -59,17 +59,17 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
     from benchmarks.rows import LIMIT, row_of
 
     cases = selected(given.quick, given.only)
-    # The control rows once more at the end, to show what changed meanwhile.
+    # The control rows again at the end, to show changes of the machine.
     cases += [case for case in cases if case.group == "control" and len(cases) > 5]
     budget = timing.QUICK if given.quick else timing.FULL
     rows: list[Any] = []
-    gc.freeze()  # the libraries' own objects, which take 0.1 s to look through before each case
+    gc.freeze()  # the collector takes 0.1 s for the libraries' objects before each case
     for place, case in enumerate(cases, 1):
         _progress(f"[{place}/{len(cases)}] {case.key}")
         calls, absent = timing.build(case, libraries, budget.placements)
         limit = None if isinstance(loops, str) or not calls else loops.of(case)
         if limit is not None:
-            # The clock rate wanders: the limit is taken in each round, beside the libraries.
+            # The clock rate drifts, so the limit is measured in each round, like the libraries.
             calls[LIMIT] = [limit.call]
         if way := getattr(calls.get("torch", [None])[0], "way", ""):
             case = replace(case, note=f"{case.note}; torch: {way}")
@@ -82,7 +82,7 @@ def _timed_rows(given: argparse.Namespace, libraries: Any, loops: Any, isa: str)
 
 
 def _fresh_rows(given: argparse.Namespace, names: list[str]) -> list[Any]:
-    """The rows that are measured in processes of their own."""
+    """The rows that are measured in separate processes."""
     from benchmarks.all_threads import all_threads_rows
     from benchmarks.memory import memory_rows
     from benchmarks.startup import startup_rows
@@ -133,7 +133,7 @@ def _show(path: Path) -> None:
 
 
 def _draw(folder: Path, record: Path | None) -> None:
-    """Draw the charts of a file of recordings, or of all that are kept."""
+    """Draw the charts of one file of recordings, or of all files."""
     from benchmarks.chart import draw
     from benchmarks.recording import FOLDER, read_all
 
@@ -143,7 +143,7 @@ def _draw(folder: Path, record: Path | None) -> None:
 
 
 def _read_before(given: argparse.Namespace) -> Any:
-    """The recording to compare with. A wrong path, or figures that would be lost, stop the run."""
+    """The recording to compare with. A wrong path, or figures that would be lost, end the run."""
     from benchmarks.recording import read, read_all
 
     if given.record and given.record.exists():
@@ -157,7 +157,7 @@ def _read_before(given: argparse.Namespace) -> Any:
 
 
 def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: Any) -> Any:
-    """The recording of what was asked for."""
+    """Measure the selected rows, and return their recording."""
     from benchmarks.libraries import PEERS, installed
     from benchmarks.limits import load_loops
     from benchmarks.recording import Recording
@@ -167,20 +167,20 @@ def _measured(given: argparse.Namespace, machine: Mapping[str, Any], settings: A
     loops = load_loops(given.threads)
     brief = given.quick or bool(given.only)
     limits = loops if isinstance(loops, str) else loops.measure(brief)
-    # First what can fail for reasons of the system: that should not cost the long part.
+    # Steps that may fail because of the system come first, before the long part.
     rows = _fresh_rows(given, [name for name in PEERS if name in libraries])
     rows += _timed_rows(given, libraries, loops, machine["instruction set"])
     if not isinstance(loops, str) and not brief:
         limits = {name: max(limits[name], again) for name, again in loops.measure(False).items()}
     _progress("")
     rows.sort(key=lambda row: GROUPS.index(row.group))
-    # Libraries say how many threads they use once all are loaded.
+    # Libraries report their thread counts after all are loaded.
     facts = _facts({**machine, "threads in use": environment.thread_facts()}, settings, limits)
     return Recording(given.threads, facts, rows)
 
 
 def main() -> int:
-    """Run what was asked for; 1 if a case of ours failed or gave a wrong result."""
+    """Run the command line. Returns 1 if a case of minigrad failed or gave a wrong result."""
     given, begin = _arguments(), time.perf_counter()
     try:
         if given.show:

@@ -1,4 +1,4 @@
-"""Rows of a run on one thread that are measured on every core as well, in another process."""
+"""Rows of a one-thread run that are also measured on all cores, in another process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = tuple(
 
 
 def all_threads_rows(only: str) -> list[Row]:
-    """Those whose key matches; their names say how many threads."""
+    """The rows whose key matches. Their names include the number of threads."""
     threads = len(environment.GRANTED)
     wanted = [key for key in _KEYS if re.search(only, _renamed(key, threads))]
     if threads < 2 or not wanted:

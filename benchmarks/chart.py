@@ -1,4 +1,4 @@
-"""A chart for each group: every library's dot in every row, against the limit of the machine."""
+"""Charts, one for each group: a dot per library in every row, against the machine's limit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _COLOURS = {
     "jax": "tab:blue",
 }
 _INCHES_A_ROW, _INCHES_A_PANEL = 0.17, 3.6
-_Panel = tuple[str, str]  # the dtype, and whether backward is in it
+_Panel = tuple[str, str]  # the dtype, and whether backward is included
 
 
 def draw(recording: Recording, name: str, folder: Path) -> list[Path]:
-    """Write the charts of a recording; ImportError says what to install without matplotlib."""
+    """Write the charts of a recording. Without matplotlib an ImportError says what to install."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -53,12 +53,12 @@ def draw(recording: Recording, name: str, folder: Path) -> list[Path]:
 
 
 def _drawable(rows: Iterable[Row], group: str) -> list[Row]:
-    """Rows of a group in which the subject has a library beside it."""
+    """The rows of a group that have a library besides the subject."""
     return [r for r in rows if r.group == group and r.subject in r.times and len(r.times) > 1]
 
 
 def _figure(plt: Any, rows: Sequence[Row]) -> Any:
-    """Side by side the dtypes and ways of the rows, one line for each of their names."""
+    """A figure with panels for dtypes and directions, and a line for each row's name."""
     panels = _unique((row.dtype, BACKWARD if BACKWARD in row.name else "") for row in rows)
     names = _unique(row.name.replace(BACKWARD, "") for row in rows)
     places = {name: place for place, name in enumerate(names)}
@@ -106,8 +106,8 @@ def _dots(
     places: Mapping[str, int],
     measure: Callable[[Row, str], float | None],
 ) -> None:
-    """Right is better; the line at 1 is the limit, or the best of the others."""
-    for name in reversed(PEERS):  # ours on top
+    """Draw the dots. Right is better. The line at 1 is the limit, or the best other library."""
+    for name in reversed(PEERS):  # minigrad on top
         points = [
             (measure(row, name), places[row.name.replace(BACKWARD, "")])
             for row in rows

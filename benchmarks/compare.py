@@ -1,4 +1,4 @@
-"""Comparison of two runs, row by row, beside what the other libraries' times did."""
+"""Comparison of two runs, row by row, with the changes of the other libraries' times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = 64
 
 
 def _drift(old: Row, new: Row) -> float:
-    """How much faster the libraries beside the subject were: no code of theirs has changed."""
+    """The speed-up of the other libraries, whose code has not changed."""
     found = [
         old.times[name].median / new.times[name].median
         for name in old.times
@@ -27,7 +27,7 @@ def _drift(old: Row, new: Row) -> float:
 
 
 def _line(key: str, old: Row, new: Row) -> str | None:
-    """Old and new time, their ratio, the peers' ratio, and what is left of the change."""
+    """Old and new time, their ratio, the peers' ratio, and the remaining change."""
     subject = old.subject
     if subject not in old.times or subject not in new.times:
         return None if old.times.keys() == new.times.keys() else f"  {key}: in one run only"
@@ -48,7 +48,7 @@ def _line(key: str, old: Row, new: Row) -> str | None:
 
 
 def _control(old: Mapping[str, Row], new: Mapping[str, Row]) -> str:
-    """How the machine's speed differs, by the rows without our code."""
+    """The change of the machine's speed, by the rows without minigrad."""
     found = [
         old[key].times["numpy"].median / row.times["numpy"].median
         for key, row in new.items()
@@ -63,9 +63,9 @@ def _control(old: Mapping[str, Row], new: Mapping[str, Row]) -> str:
 
 
 def _targets(old: Row, new: Row) -> list[str]:
-    """Targets with another result than before. A recording does not name those that were met."""
+    """Targets whose result changed. A recording does not name targets that were met."""
     if len(old.verdicts) != len(new.verdicts):
-        return []  # others are declared now
+        return []  # the declared targets changed
     before, after = (
         {v.target.partition(" (")[0]: v.result for v in row.verdicts if v.target}
         for row in (old, new)
@@ -75,7 +75,7 @@ def _targets(old: Row, new: Row) -> list[str]:
 
 
 def changes(old: Recording, new: Recording) -> str:
-    """A line for each row that both runs have, then targets that changed their result."""
+    """A line for each row of both runs, then the targets whose result changed."""
     lines = ["COMPARED with " + old.facts["date"]]
     for fact in ("cpu", "instruction set", "versions", "settings"):
         a, b = old.facts.get(fact, "unknown"), new.facts.get(fact, "unknown")
@@ -91,7 +91,7 @@ def changes(old: Recording, new: Recording) -> str:
     )
     lines += filter(None, (_line(key, before[key], after[key]) for key in common))
     if old.facts.get("instruction set") == new.facts.get("instruction set"):
-        for key in common:  # else they have other targets
+        for key in common:  # otherwise they have other targets
             lines += _targets(before[key], after[key])
     fresh, gone = len(after.keys() - before.keys()), len(before.keys() - after.keys())
     if fresh or gone:

@@ -1,4 +1,4 @@
-"""``pytest benchmarks``: thread counts are set here, before anything loads NumPy."""
+"""Configuration of ``pytest benchmarks``: sets thread counts before anything loads NumPy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchmarks import environment
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Two of the options of ``python -m benchmarks``; ``-k`` selects rows."""
+    """Add two options of ``python -m benchmarks``. ``-k`` selects rows."""
     group = parser.getgroup("minigrad benchmarks")
     group.addoption("--full-sizes", action="store_true", help="the sizes of a full run (slow)")
     group.addoption("--bench-threads", type=int, default=1, help="threads of every library")
 
 
 def pytest_configure(config: Any) -> None:
-    """Prepare the process; refuse to measure where that comes too late."""
+    """Prepare the process. Refuse to measure if it is too late for that."""
     try:
         config.stash[SETTINGS] = environment.prepare(config.getoption("--bench-threads"))
     except RuntimeError as error:
@@ -26,7 +26,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_report_header(config: Any) -> str:
-    """The settings, above the first result."""
+    """The settings, as header of the report."""
     settings = config.stash[SETTINGS]
     return "benchmarks: " + ", ".join(f"{name}={value}" for name, value in settings.items())
 

@@ -1,4 +1,4 @@
-"""The conditions of a run: equal thread counts, one set of cores, and the facts of the machine.
+"""Conditions of a run: equal thread counts, one set of cores, and the facts of the machine.
 
 Thread counts are read by each library when it is loaded, so :func:`prepare` must run before the
 first ``import numpy``. This module imports nothing beyond the standard library at the top.
@@ -17,7 +17,7 @@ from typing import Any
 
 __all__ = ["GRANTED", "caches", "machine_facts", "prepare", "release", "thread_facts"]
 
-# The cores of this process before it is kept on some of them.
+# The cores of this process before it is pinned.
 GRANTED = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 _THREAD_VARIABLES = (
@@ -28,7 +28,7 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "MINIGRAD_NUM_THREADS",
 )
-# Variables that keep a library from the kernels that it would choose on this machine.
+# Environment variables that keep a library from its best kernels on this machine.
 _HOLDING = (
     "MINIGRAD_ISA",
     "OPENBLAS_CORETYPE",
@@ -42,14 +42,14 @@ _HOLDING = (
 _JAX = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_X64": "true",  # float64 rows need it; float32 inputs stay float32
-    "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",  # no hand-over between threads, in jax's favour
+    "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",  # avoids a hand-over between threads, in jax's favour
 }
 
 
 def prepare(threads: int) -> dict[str, str]:
-    """Set thread counts and affinity of this process; returns what was set, as text by name.
+    """Set thread counts and affinity of this process. Returns the settings as text, by name.
 
-    Raises RuntimeError if NumPy is loaded already and would not see the variables.
+    Raises RuntimeError if NumPy is already loaded and would not read the variables.
     """
     late = "numpy" in sys.modules
     wanted = dict.fromkeys(_THREAD_VARIABLES, str(threads)) | _JAX
@@ -62,13 +62,13 @@ def prepare(threads: int) -> dict[str, str]:
 
 
 def release() -> None:
-    """Let this process run on every core that it was started with."""
+    """Let this process run on all cores that it was started with."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, GRANTED)
 
 
 def _pin(threads: int) -> str:
-    """Keep the process on its last ``threads`` cores: the first ones serve most interrupts."""
+    """Pin the process to its last ``threads`` cores. The first cores serve most interrupts."""
     if not hasattr(os, "sched_setaffinity"):
         return "not pinned: this system offers no sched_setaffinity"
     if threads > len(GRANTED):
@@ -81,7 +81,7 @@ def _pin(threads: int) -> str:
 
 
 def _prefer_the_installed_package() -> None:
-    """In a checkout whose minigrad/ was never compiled, look for the installed one instead."""
+    """In a checkout that was not compiled, use the installed minigrad."""
     root = Path(__file__).resolve().parent.parent
     if (root / "minigrad").is_dir() and not list((root / "minigrad").glob("_native*")):
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != root]
@@ -124,7 +124,7 @@ def _vector_extensions() -> list[str]:
 
 
 def caches() -> dict[str, int]:
-    """Bytes of each level of data cache, the nearest first; empty where the system is silent."""
+    """The sizes of the data caches in bytes, nearest first. Empty if the system does not tell."""
     units = {"K": 2**10, "M": 2**20}
     found = {}
     for path in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
@@ -150,7 +150,7 @@ def version_of(package: str) -> str | None:
 
 
 def machine_facts() -> dict[str, Any]:
-    """What a reader must know of machine and software to read the figures."""
+    """The facts of machine and software that a reader of the figures needs."""
     import minigrad
 
     return {
@@ -173,7 +173,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def thread_facts() -> dict[str, Any]:
-    """What the loaded libraries themselves say of their threads."""
+    """The thread counts that the loaded libraries report."""
     import minigrad
 
     said: dict[str, Any] = {"minigrad": minigrad.get_num_threads()}

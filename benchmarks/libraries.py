@@ -14,30 +14,30 @@ import numpy as np
 __all__ = ["ALONE", "KINDS", "PEERS", "ChannelsLast", "Library", "fastest", "installed", "load"]
 
 PEERS = ("minigrad", "numpy", "torch", "jax")  # the order of the table's columns
-ALONE = "one thread"  # minigrad on one of several
+ALONE = "one thread"  # minigrad on one of several threads
 
 
 class Library:
-    """NumPy itself, and what the others share."""
+    """NumPy, and the base class of the other libraries."""
 
     name = "numpy"
-    rebuilt = True  # a case is built several times, to lie in different places in memory
+    rebuilt = True  # a case is built several times, at different addresses
 
     def __init__(self, threads: int) -> None:
-        """Load the library, with its thread count where that is not said by the environment."""
+        """Load the library, and set its thread count unless the environment does."""
         self.xp: Any = importlib.import_module(self.name)
 
     def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
-        """The values in an array of the library, in memory of its own."""
+        """The values in a new array of the library."""
         del requires_grad
         return np.array(values)
 
     def placed(self, module: Any) -> Any:
-        """A module whose parameters lie as the arrays do."""
+        """The module, with parameters in the same layout as the arrays."""
         return module
 
     def finished(self, call: Callable[[], Any]) -> Callable[[], Any]:
-        """The call, made to return only when its result is there."""
+        """A call that returns only when its result is complete."""
         return call
 
     def numpy(self, result: Any) -> np.ndarray:
@@ -51,7 +51,7 @@ class Library:
 
 
 class Minigrad(Library):
-    """Eager, in this process."""
+    """minigrad, eager, in this process."""
 
     name = "minigrad"
 
@@ -81,7 +81,7 @@ class Torch(Minigrad):
 
 
 class ChannelsLast(Torch):
-    """torch with images that lie in memory by pixels."""
+    """torch with channels-last images."""
 
     def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
         made = super().array(values)
@@ -94,10 +94,10 @@ class ChannelsLast(Torch):
 
 
 class Jax(Library):
-    """Jitted jax; the builders jit, and every call waits for its result."""
+    """jax. The builders jit, and every call waits for its result."""
 
     name = "jax"
-    rebuilt = False  # each build would compile again, and XLA aligns its buffers
+    rebuilt = False  # each build would compile again; XLA aligns its buffers
 
     def array(self, values: np.ndarray, requires_grad: bool = False) -> Any:
         del requires_grad
@@ -113,7 +113,7 @@ KINDS: dict[str, type[Library]] = {
     "numpy": Library,
     "torch": Torch,
     "jax": Jax,
-    # The same once more, to compare with what it does otherwise; not a peer.
+    # Variants of a library, for comparison with itself. They are no peers.
     "again": Library,
     "contiguous": Minigrad,
     "short": Minigrad,
@@ -122,9 +122,9 @@ KINDS: dict[str, type[Library]] = {
 
 
 def fastest(ways: Mapping[str, Callable[[], Callable[[], Any]]]) -> Callable[[], Any]:
-    """The call, of those that ``ways`` make, that takes the least time; its ``way`` says which.
+    """The fastest of the calls that ``ways`` make. Its attribute ``way`` has the name.
 
-    A way that the library does not have raises RuntimeError or TypeError.
+    A way that the library lacks raises RuntimeError or TypeError.
     """
 
     def seconds(call: Callable[[], Any]) -> float:
@@ -143,22 +143,22 @@ def fastest(ways: Mapping[str, Callable[[], Callable[[], Any]]]) -> Callable[[],
         except (RuntimeError, TypeError):
             continue
     way = found[min(found)]
-    call = ways[way]()  # from the start: a step changes what it works on
+    call = ways[way]()  # built again, since a step changes its inputs
     call.way = way  # type: ignore[attr-defined]
     return call
 
 
 def load(name: str, threads: int) -> Library:
-    """One library, by the name of a column; what it says while it loads is not ours to judge."""
+    """Load a library by the name of its column, without the warnings of its import."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return KINDS[name](threads)
 
 
 def installed(threads: int) -> dict[str, Library]:
-    """The libraries that can be imported, by name; minigrad and NumPy always.
+    """The libraries that can be imported, by name. minigrad and NumPy are always included.
 
-    Beside them those that a case times a second time, under names of their own.
+    Variants that a case times separately are included under their own names.
     """
     missing = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]
     if threads == 1:

@@ -1,8 +1,8 @@
 """Measurement of the machine's limits, multiply-adds and bandwidths, by C loops.
 
-``loops.c`` is built with the system's C compiler into a temporary folder and called through ctypes,
-which releases the GIL: with several threads, each runs the loops on data of its own, and on a core
-of its own, as a scheduler may wake two of them on the same.
+``loops.c`` is built with the system's C compiler into a temporary folder, and called by ctypes,
+which releases the GIL. With several threads each runs the loops on its own data. Each is pinned to
+its own core, since a scheduler may wake two threads on one core.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ Limits = dict[str, float]  # FLOP/s and bytes/s by name
 _SOURCE = Path(__file__).with_name("loops.c")
 _REALS = {"float32": "float", "float64": "double"}
 _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-tree-loop-distribute-patterns", "-fPIC", "-shared"]
-_FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only: nothing is shipped
+_FLAG_SETS = (["-march=native"], ["-mcpu=native"], [])  # for this machine only; nothing is shipped
 _TRAFFIC = {"read": (1, 0), "copy": (1, 1), "add": (2, 1)}  # arrays read and written
-_ORDINARY, _ORDINARY_AHEAD, _STREAMING_AHEAD = range(3)  # as loops.c has them
+_ORDINARY, _ORDINARY_AHEAD, _STREAMING_AHEAD = range(3)  # as in loops.c
 _FMA_ROUNDS = 100_000  # about half a millisecond
-_LONGER = 20  # with several threads, whose start takes as long
-_LARGEST = 2**28  # bytes moved at most: beyond the caches a rate does not depend on the size
-_SHORTEST = 5e-4  # seconds of a call, to which a small movement is repeated
-_PAGE, _APART = 4096, 2048  # where an output lies to its input modulo a page: far from equal
+_LONGER = 20  # factor for several threads, whose start takes longer
+_LARGEST = 2**28  # most bytes moved; beyond the caches a rate does not depend on the size
+_SHORTEST = 5e-4  # least seconds of a call; small movements are repeated
+_PAGE, _APART = 4096, 2048  # offset of an output from its input modulo a page: far from equal
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A call that does the work of a case as fast as the machine can, ``scale`` of a call."""
+    """A call that does the work of a case at the machine's limit, scaled by ``scale``."""
 
     call: Callable[[], None]
     scale: float  # seconds of the case's work / seconds of the call
-    what: str  # the machine's limit: FMA, or the cache or memory and the stores
-    ordinary: float = 1.0  # time of the loop with ordinary stores / with those chosen
+    what: str  # the limit: FMA, or the cache or memory and the kind of stores
+    ordinary: float = 1.0  # time of the loop with ordinary stores / with the chosen stores
 
 
 class Loops:
-    """The compiled loops, run side by side in as many threads as the libraries have."""
+    """The compiled loops, run in parallel in as many threads as the libraries have."""
 
     def __init__(self, libraries: dict[str, ctypes.CDLL], threads: int) -> None:
-        """Take over the loaded libraries, one for each width of float."""
+        """Keep the loaded libraries, one for each float width."""
         self._libraries = libraries
         self._threads = threads
         self._stretch = _LONGER if threads > 1 else 1
@@ -72,7 +72,7 @@ class Loops:
             future.result()
 
     def of(self, case: Case) -> Limit | None:
-        """The limit of a case by the work it says it does; None where it says nothing."""
+        """The limit of a case for its declared work, or None if no work is declared."""
         if case.flops:
             return self.fma(case.dtype, case.flops)
         if case.reads or case.writes:
@@ -80,7 +80,7 @@ class Loops:
         return None
 
     def fma(self, dtype: str, flops: float, rounds: int = _FMA_ROUNDS) -> Limit:
-        """Multiply-adds in registers and nothing else."""
+        """The limit of multiply-adds in registers."""
         rounds *= self._stretch
         library = self._libraries[dtype]
         kernel, per_round = library.fma_rounds, library.flops_per_round
@@ -93,13 +93,13 @@ class Loops:
     def moving(
         self, reads: float, writes: float, footprint: float = 0, in_place: bool = False
     ) -> Limit:
-        """So many bytes read and written, by the kind of stores that is fastest here.
+        """The limit of reading and writing so many bytes, with the fastest kind of stores.
 
-        A call moves each byte of the footprint once. What fits in a cache is repeated, and so
-        stays there.
+        A call moves each byte of the footprint once. A footprint that fits in a cache is moved
+        repeatedly, and stays there.
         """
         footprint = footprint or reads + writes
-        pass_over = 1.0 if in_place else footprint / (reads + writes)  # share of the work
+        pass_over = 1.0 if in_place else footprint / (reads + writes)  # fraction of the work
         moved = pass_over * min(1.0, _LARGEST / footprint)
         sizes = int(reads * moved) // self._threads, int(writes * moved) // self._threads
         once = self._movement(*sizes, _ORDINARY, in_place)
@@ -157,10 +157,10 @@ class Loops:
         return fitting[0] if fitting else "memory"
 
     def measure(self, quick: bool) -> Limits:
-        """FMA peaks, and the bandwidths of memory and of each cache, in bytes that a program sees.
+        """FMA peaks, and bandwidths of memory and each cache, in bytes as a program counts them.
 
-        An ordinary store reads the line it writes first, where that is in no cache: a copy in
-        memory moves half as much again as is counted here, a streaming one what is counted.
+        An ordinary store first reads a line that is in no cache. A copy in memory therefore moves
+        half as much again as is counted. A copy with streaming stores moves what is counted.
         """
         repeats = 4 if quick else 12
         limits: Limits = {}
@@ -183,7 +183,7 @@ class Loops:
 
 
 def _workers(threads: int) -> list[ThreadPoolExecutor]:
-    """So many threads, each kept on one of the cores of this process."""
+    """``threads`` threads, each pinned to one core of this process."""
     if not hasattr(os, "sched_setaffinity"):
         return [ThreadPoolExecutor(1) for _ in range(threads)]
     cores = sorted(os.sched_getaffinity(0))
@@ -194,7 +194,7 @@ def _workers(threads: int) -> list[ThreadPoolExecutor]:
 
 
 def _fastest(call: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest of several runs: what is wanted is a limit."""
+    """Seconds of the fastest of several runs, since a limit is measured."""
     best = float("inf")
     for _ in range(repeats + 1):
         begin = time.perf_counter()
@@ -204,7 +204,7 @@ def _fastest(call: Callable[[], object], repeats: int) -> float:
 
 
 def load_loops(threads: int) -> Loops | str:
-    """The loops, or why there are none."""
+    """The loops, or the reason why there are none."""
     libraries = {}
     with tempfile.TemporaryDirectory() as folder:
         for dtype, real in _REALS.items():
@@ -216,7 +216,7 @@ def load_loops(threads: int) -> Loops | str:
 
 
 def _compile(folder: Path, real: str) -> ctypes.CDLL | str:
-    """The loops for one width of float, or why there are none."""
+    """The loops for one float width, or the reason why there are none."""
     compiler = os.environ.get("CC") or next(
         filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None
     )

@@ -1,9 +1,9 @@
-"""Peak memory of each training step, in a fresh process for each library.
+"""Peak memory of each training step, measured in a fresh process for each library.
 
-``python -m benchmarks.memory LIBRARY THREADS PROBLEM`` is such a process. Before it looks at what
-it holds it takes two steps of a tiny model of the same kind, so that the code a step needs is
-loaded and not counted; then it builds the model and takes a few steps. What is reported is how far
-the resident memory rose: weights, gradients, optimiser state, and what a step needs besides.
+``python -m benchmarks.memory LIBRARY THREADS PROBLEM`` is such a process. It first takes two steps
+of a tiny model of the same kind, so that loaded code is not counted. Then it builds the model and
+takes a few steps. The result is the rise of the resident memory: weights, gradients, optimiser
+state, and temporary memory of a step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["memory_rows"]
 
 _STEPS = 3
 _QUICK = ("MLP 784", "GPT")
-_TORCH_WAY = {"fused": True}  # the one that needs no temporary arrays
+_TORCH_WAY = {"fused": True}  # the implementation without temporary arrays
 _NOTE = "above what a tiny model of the same kind left; jax: with what its compiler takes"
 
 
@@ -82,7 +82,7 @@ def _row(problem: Problem, names: list[str], threads: int, rounds: int) -> Row:
 
 
 def _resident(field: str) -> float:
-    """MB, by a field of this process's status."""
+    """A field of this process's status, in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024 / 1e6
@@ -105,13 +105,13 @@ def _steps(problem: Problem, name: str, threads: int, count: int) -> None:
 
 
 def main() -> None:
-    """Print the MB that the steps of one library took."""
+    """Print the MB that the steps of one library use."""
     name, threads, title = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     environment.prepare(threads)
     problem = PROBLEMS[title]
     _steps(problem.tiny(), name, threads, 2)
     before = _resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     _steps(problem, name, threads, _STEPS)
     print(_resident("VmHWM") - before)
 

@@ -1,7 +1,7 @@
 """A machine's recorded benchmarks: one CSV file, read and written with the csv module.
 
-The file begins with facts, one a line: ``#``, the number of threads, the fact's name, its value.
-Below the line of column names each line is a row of the table, measured with ``threads`` threads:
+The file begins with facts, one per line: ``#``, the number of threads, the fact's name, its value.
+After the line of column names each line is a row of the table, measured with ``threads`` threads:
 
 * ``group``, ``row``, ``dtype``: the row's name.
 * ``unit``: of all its figures: us, MB or none.
@@ -34,13 +34,13 @@ FOLDER = Path(__file__).parent / "results"
 _FACT = "#"
 _BEFORE = ("threads", "group", "row", "dtype", "unit", "time", "low", "high")
 _AFTER = ("limit", "limit of", "targets", "short of", "note")
-_UNITS = {"s": ("us", 1e6)}  # as written, and how many make one of ours
+_UNITS = {"s": ("us", 1e6)}  # written unit, and its factor
 _CONTROL = "again"  # the library under test in the group control
 
 
 @dataclass
 class Recording:
-    """The rows of one run, and what a reader must know of machine and software, by name."""
+    """The rows of one run, and facts of machine and software by name."""
 
     threads: int
     facts: dict[str, str]
@@ -51,7 +51,7 @@ class Recording:
 
 
 def write(path: Path, recording: Recording) -> None:
-    """Put a recording into a file, in place of the one with as many threads."""
+    """Write a recording to a file, in place of the recording with the same number of threads."""
     others = read_all(path) if path.exists() else []
     kept = [other for other in others if other.threads != recording.threads]
     recordings = sorted([*kept, recording], key=lambda r: r.threads)
@@ -68,13 +68,13 @@ def write(path: Path, recording: Recording) -> None:
 
 
 def _peers(rows: Iterable[Row]) -> list[str]:
-    """The libraries beside the subject: the usual ones, then others in order of appearance."""
+    """The libraries besides the subject: the usual ones, then others in order of appearance."""
     found = dict.fromkeys(name for row in rows for name in row.times if name != row.subject)
     return [n for n in PEERS if n in found] + [n for n in found if n not in PEERS]
 
 
 def _number(value: float) -> str:
-    """Four significant digits, without an exponent where a reader can do without."""
+    """Four significant digits, with an exponent only if necessary."""
     return f"{float(f'{value:.4g}'):.12g}"
 
 
@@ -113,7 +113,7 @@ def _shortfall(verdict: Verdict) -> str:
 
 
 def read(path: Path, threads: int) -> Recording:
-    """The recording of a file with so many threads; ValueError if there is none."""
+    """Read the recording with so many threads. Raises ValueError if there is none."""
     found = {r.threads: r for r in read_all(path)}
     if threads not in found:
         there = ", ".join(map(str, found)) or "none"
@@ -122,7 +122,7 @@ def read(path: Path, threads: int) -> Recording:
 
 
 def read_all(path: Path) -> list[Recording]:
-    """All recordings of a file; ValueError if it holds something else."""
+    """Read all recordings of a file. Raises ValueError for other content."""
     found: dict[int, Recording] = {}
     columns: list[str] = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -146,7 +146,7 @@ def read_all(path: Path) -> list[Recording]:
 
 
 def _row(line: Mapping[str, str]) -> Row:
-    """A row with what was written of it: peers have no quartiles, met targets no names."""
+    """A row as far as it was written: peers have no quartiles, and met targets no names."""
     unit, factor = next(
         ((ours, f) for ours, (written, f) in _UNITS.items() if written == line["unit"]),
         (line["unit"], 1.0),
@@ -192,7 +192,7 @@ def _share(limit: Spread | None, time: Spread | None) -> Spread | None:
 
 
 def _verdicts(count: int, short: str) -> list[Verdict]:
-    """Targets that the text names, then as many that were met, without names."""
+    """The missed targets in the text, then the met targets, without names."""
     named = []
     for text in filter(None, short.split("; ")):
         head, _, target = text.partition(": ")

@@ -1,7 +1,7 @@
-"""Registry of benchmark cases: the class of a case, and the list of all.
+"""Registry of benchmark cases: the class of a case, and the list of all cases.
 
-A case is declared once: what it is called, its inputs, how each library computes it, the work it
-does and the targets it has to meet. The modules of ``benchmarks.cases`` register theirs.
+A case is declared once: its name, its inputs, each library's computation, its work and its targets.
+The modules of ``benchmarks.cases`` register their cases.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
     "time_ratio",
 ]
 
-Builder = Callable[..., Callable[[], Any]]  # from a Library and the inputs to the timed call
+Builder = Callable[..., Callable[[], Any]]  # (Library, *inputs) -> the timed call
 SUBJECT = "minigrad"
 BEST = "the best peer"
-BACKWARD = ", forward+backward"  # ends the name of such a row
+BACKWARD = ", forward+backward"  # suffix of the names of rows with backward
 
 GROUPS = (
     "control",
@@ -48,17 +48,17 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class Target:
-    """What a row has to reach, and the unit in which it is said."""
+    """A target of a row: a bound and its kind."""
 
-    kind: str  # "time" or "speed" relative to a peer, "share" of the limit, or "either" of some
+    kind: str  # "time" or "speed" relative to a peer, "share" of the limit, or "either"
     bound: float = 0.0
     peer: str = ""
-    isa: str = ""  # holds only where minigrad runs on this instruction set
-    threads: int = 0  # holds only where every library has so many; 0: any number
+    isa: str = ""  # applies only to this instruction set
+    threads: int = 0  # applies only to this number of threads; 0: any
     choices: tuple[Target, ...] = ()
 
     def __str__(self) -> str:
-        """As the table shows it."""
+        """The text in the table."""
         if self.kind == "either":
             return " or ".join(map(str, self.choices))
         if self.kind == "share":
@@ -69,22 +69,22 @@ class Target:
 
 
 def time_ratio(bound: float, peer: str = BEST) -> Target:
-    """Takes at most ``bound`` times as long as the peer."""
+    """Target: takes at most ``bound`` times as long as the peer."""
     return Target("time", bound, peer)
 
 
 def faster(factor: float, peer: str = BEST, isa: str = "", threads: int = 0) -> Target:
-    """Runs at least ``factor`` times as fast as the peer."""
+    """Target: runs at least ``factor`` times as fast as the peer."""
     return Target("speed", factor, peer, isa, threads)
 
 
 def share(bound: float) -> Target:
-    """Reaches at least this share of the measured limit: FMA peak or bandwidth."""
+    """Target: reaches at least this fraction of the measured limit, FMA peak or bandwidth."""
     return Target("share", bound)
 
 
 def either(*choices: Target) -> Target:
-    """One of some targets is enough."""
+    """Target: meets at least one of several targets."""
     return Target("either", choices=choices)
 
 
@@ -93,10 +93,10 @@ class Case:
     """One row of the table.
 
     ``inputs(rng)`` makes NumPy arrays. ``builders[library](lib, *inputs)`` returns a call without
-    arguments whose result is an array, or a sequence of them; all libraries agree within
-    ``tolerance`` of the largest entry on ``compared(library, results)``. The work of a call is
-    ``flops``, or the bytes that it has to read and to write; ``footprint`` are those of its arrays,
-    where some are read a second time, or written over ``in_place``.
+    arguments, whose result is an array or a sequence of arrays. All libraries agree on
+    ``compared(library, results)`` within ``tolerance`` of the largest element. The work of a call
+    is ``flops``, or the bytes to read and write. ``footprint`` is the size of its arrays, if some
+    are read twice or overwritten ``in_place``.
     """
 
     group: str
@@ -109,18 +109,18 @@ class Case:
     writes: float = 0
     footprint: float = 0
     in_place: bool = False
-    patience: float = 1.0  # of the time that is spent on a case
+    patience: float = 1.0  # factor of the time spent on a case
     quick: bool = True
     full: bool = True
     tolerance: float = 2e-5
     targets: Sequence[Target] = ()
     note: str = ""
-    subject: str = SUBJECT  # the library under test; the control rows have another
+    subject: str = SUBJECT  # the library under test; different for control rows
     compared: Callable[[str, list[Any]], list[Any]] = lambda _, results: results
 
     @property
     def key(self) -> str:
-        """Unique; what ``--only`` is matched against."""
+        """The unique key that ``--only`` is matched against."""
         return f"{self.group}/{self.name}/{self.dtype}"
 
 
@@ -128,7 +128,7 @@ CASES: dict[str, Case] = {}
 
 
 def register(case: Case) -> None:
-    """Add a case; its key must be new."""
+    """Add a case. Its key must be new."""
     if case.key in CASES:
         raise ValueError(f"[benchmarks] two cases are called {case.key}")
     CASES[case.key] = case

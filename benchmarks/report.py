@@ -1,4 +1,4 @@
-"""The table, and the summary that ends a run."""
+"""Report of a run: the table and the summary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME, _TIME, _RATIO = 64, 15, 8
 
 
 def si(value: float, unit: str) -> str:
-    """Three digits and a prefix: 12.3 µs."""
+    """A number with three digits and an SI prefix: 12.3 µs."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ")):
         if value >= factor:
             return f"{value / factor:.3g} {prefix}{unit}"
@@ -35,7 +35,7 @@ def _time(row: Row, name: str) -> str:
 
 
 def _share(row: Row) -> str:
-    """Of which limit; in brackets, of the one that ordinary stores have."""
+    """The share of the limit; in brackets, the share of the limit with ordinary stores."""
     if row.share is None:
         return ""
     share = f"{row.share.median:.0%}"
@@ -68,7 +68,7 @@ def _header(row: Row) -> str:
 
 
 def table(recording: Recording) -> str:
-    """All rows by group, under the facts of the run."""
+    """The table: all rows by group, under the facts of the run."""
     lines = [
         *[f"{name}: {value}" for name, value in recording.facts.items()],
         "time: median of the rounds ± half the distance of the quartiles; ratio: minigrad's time / "
@@ -108,7 +108,7 @@ def _noise(rows: Sequence[Row]) -> str:
 
 
 def summary(rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """What fell short first, then what failed, how many targets were met, and how noisy it was."""
+    """The summary: missed targets, failed cases, the number of met targets, and the noise."""
     verdicts = [v for row in rows for v in row.verdicts]
     missed = [row for row in rows if row.worst() == MISSED]
     others = [row for row in rows if row.worst() in (NEAR, UNKNOWN)]

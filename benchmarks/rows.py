@@ -1,4 +1,4 @@
-"""A measured row: times, ratios, the share of the machine's limit, and how its targets fared."""
+"""Measured rows: times, ratios, shares of the machine's limit, and results of targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEST_FIRST = (MET, NEAR, MISSED, UNKNOWN)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A target and what was found. Near: missed by the median, met by the better quartile."""
+    """A target and its result. Near: missed by the median, met by the better quartile."""
 
     target: str
     found: float | None
@@ -28,7 +28,7 @@ class Verdict:
 
 @dataclass
 class Row:
-    """One line of the table; times in seconds, sizes in MB."""
+    """One line of the table. Times are in seconds, sizes in MB."""
 
     group: str
     name: str
@@ -39,12 +39,12 @@ class Row:
     best: str = ""  # the fastest of the peers
     absent: dict[str, str] = field(default_factory=dict)
     unit: str = "s"
-    rate: float | None = None  # of the subject, in rate_unit
+    rate: float | None = None  # rate of the subject, in rate_unit
     rate_unit: str = ""
-    limit: Spread | None = None  # the time the machine would need
-    limit_of: str = ""  # FMA, or where the data lies and how it is stored
-    share: Spread | None = None  # of the limit, by round
-    ordinary: float = 1.0  # time of the limit's loop with ordinary stores / with those it uses
+    limit: Spread | None = None  # time at the machine's limit
+    limit_of: str = ""  # FMA, or the place of the data and the kind of stores
+    share: Spread | None = None  # share of the limit, by round
+    ordinary: float = 1.0  # time of the limit's loop with ordinary stores / with its own stores
     verdicts: list[Verdict] = field(default_factory=list)
     note: str = ""
 
@@ -54,13 +54,13 @@ class Row:
         return f"{self.group}/{self.name}/{self.dtype}"
 
     def worst(self) -> str:
-        """The worst result among the targets; met where there are none."""
+        """The worst result of the targets, or met if there are none."""
         results = [v.result for v in self.verdicts]
         return next((r for r in (MISSED, NEAR, UNKNOWN) if r in results), MET)
 
 
 def judged(target: str, bound: float, found: Spread, at_least: bool = False) -> Verdict:
-    """Whether a figure stays within a bound: below it, or above it if ``at_least``."""
+    """The verdict of a figure and a bound: at most, or at least if ``at_least``."""
     better = found.high if at_least else found.low
     sign = -1 if at_least else 1
     if sign * found.median <= sign * bound:
@@ -91,13 +91,13 @@ def _verdict(target: Target, row: Row) -> Verdict:
 
 
 def _verdicts(targets: Sequence[Target], row: Row, isa: str, threads: int) -> list[Verdict]:
-    """How a row fared by the targets that hold on this instruction set, with so many threads."""
+    """The verdicts of the targets that apply to this instruction set and number of threads."""
     held = [t for t in targets if t.isa in ("", isa) and t.threads in (0, threads)]
     return [_verdict(target, row) for target in held]
 
 
 def best_peer(times: Mapping[str, Spread], subject: str) -> str:
-    """The fastest of the libraries beside the subject, or ''."""
+    """The fastest of the libraries besides the subject, or ''."""
     peers = [name for name in times if name in PEERS and name != subject]
     return min(peers, key=lambda name: times[name].median, default="")
 
@@ -110,7 +110,7 @@ def row_of(
     isa: str,
     threads: int = 1,
 ) -> Row:
-    """The row of a case from the seconds a call in every round."""
+    """The row of a case from the seconds per call in every round."""
     subject = samples.get(case.subject, ())
     libraries = {name: found for name, found in samples.items() if name != LIMIT}
     row = Row(

@@ -1,4 +1,4 @@
-"""Start-up: an import in a fresh interpreter, its threads, and what the package weighs."""
+"""Start-up rows: an import in a fresh interpreter, its threads, and the package's size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.timing import Spread, spread
 
 __all__ = ["startup_rows"]
 
-IMPORT_MARGIN = 0.020  # seconds beyond `import numpy`
+IMPORT_MARGIN = 0.020  # seconds more than `import numpy`
 LARGEST_WHEEL, LARGEST_INSTALLED = 3, 8  # MB
 _PACKAGES = {
     "minigrad": ("minigrad",),
@@ -57,7 +57,7 @@ def _row(name: str, times: dict[str, Spread], verdicts: list[Verdict], **more: A
 
 
 def _fresh(code: str, folder: str) -> str:
-    """What a fresh interpreter prints; bytecode stays in ``folder``, as an installer leaves it."""
+    """The output of a fresh interpreter. Bytecode stays in ``folder``, as after an installation."""
     home = str(_folder(SUBJECT).parent)
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), home]))
     environment = os.environ | {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": folder}
@@ -73,7 +73,7 @@ def _fresh(code: str, folder: str) -> str:
 
 
 def _import_rows(names: list[str], rounds: int) -> list[Row]:
-    """Interpreter start included. Caches are warm: one round goes before those that count."""
+    """Rows of import times, including the interpreter's start. A first round warms the caches."""
     samples: dict[str, list[float]] = {name: [] for name in names}
     threads = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def _folder(package: str) -> Path:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """The files of a package, without what Python compiles itself."""
+    """The files of a package, without Python's bytecode."""
     site = _folder(_PACKAGES[name][0]).parent
     for package in _PACKAGES[name]:
         for path in (site / package).rglob("*"):
@@ -153,6 +153,6 @@ def _size_row(names: list[str]) -> Row:
 
 
 def startup_rows(names: list[str], quick: bool) -> list[Row]:
-    """The rows of this group; a quick run only imports what the target speaks of."""
+    """The rows of this group. A quick run only has the imports of the target."""
     imported, rounds = ([SUBJECT, "numpy"], 5) if quick else (names, 15)
     return [*_import_rows(imported, rounds), _wheel_row(), _size_row(names)]

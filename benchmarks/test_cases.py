@@ -1,7 +1,7 @@
-"""Every case in every installed library, checked as the suite does, then timed by pytest-benchmark.
+"""Tests of every case in every installed library: checked, then timed by pytest-benchmark.
 
-A row's libraries make one benchmark group. For interleaved rounds, ratios and targets see
-``python -m benchmarks``.
+A row's libraries are one benchmark group. ``python -m benchmarks`` has interleaved rounds, ratios
+and targets.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def pytest_generate_tests(metafunc: Any) -> None:
     metafunc.parametrize(("case", "name", "libraries"), pairs)
 
 
-# Warnings of a peer are not ours to judge.
+# Ignore warnings of the other libraries.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.benchmark(max_time=0.1, min_rounds=5, warmup=True, disable_gc=True)
 def test_case(benchmark: Any, case: Case, name: str, libraries: dict[str, Any]) -> None:
-    """The result agrees with NumPy's (or torch's) within the case's tolerance; then the time."""
+    """Check the result against NumPy's (or torch's) within the case's tolerance, then time it."""
     judge = "numpy" if "numpy" in case.builders else "torch"
     calls, absent = build(case, {n: libraries[n] for n in {judge, name} if n in libraries})
     assert name in calls, absent[name]

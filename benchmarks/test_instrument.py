@@ -1,4 +1,4 @@
-"""Tests of the instrument: what its loops move, how it times, compares results and judges."""
+"""Tests of the benchmark instrument: loops, timing, comparison of results and verdicts."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_limit_is_scaled_to_the_work_of_the_case(loops: Loops) -> None:
 
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_the_loop_of_multiply_adds_has_all_that_it_counts(tmp_path: Path, real: str) -> None:
-    """A chain that the compiler foresees to stay as it is would be counted and not computed."""
+    """A chain whose value the compiler can predict would be counted but not computed."""
     library = _compile(tmp_path, real)
     if isinstance(library, str) or shutil.which("objdump") is None:
         pytest.skip("no compiler, or none to read what it made")

@@ -1,4 +1,4 @@
-"""Tests of recordings: written, read, compared, shown and drawn."""
+"""Tests of writing, reading, comparing, showing and drawing recordings."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_recording_is_shown_with_what_its_targets_found(
     shown = capsys.readouterr().out
     assert shown.count("cpu: one, or two") == 2
     assert "MISSED matmul/a, b/float32: <= 0.1x torch's time; found 1.33" in shown
-    assert "control (NumPy against itself)" not in shown  # no ratio of it is recorded here
+    assert "control (NumPy against itself)" not in shown  # this recording has no ratio of it
 
 
 def test_charts_are_drawn_of_a_recording(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""The stopwatch: checked results, warm-up, interleaved rounds, medians and quartiles.
+"""Timing: checked results, warm-up, interleaved rounds, medians and quartiles.
 
-Every round times each library once, as a block of calls after one untimed call that brings its data
-into the caches (unless a call is long), or after an untimed block where there are threads to wake,
-which have slept while the others had their turn. The order of the libraries is drawn anew, so that
-no one of them always finds the caches as the same other left them. Drift of the machine so hits all
-alike, and ratios are taken within a round before their median is. A block during which the process
-was put off its core is timed again: on a shared machine that would measure the neighbours.
+Every round times each library once, as a block of calls. An untimed call before the block brings
+the data into the caches, unless a call is long. If there are threads to wake, an untimed block
+comes first, since the threads slept while the other libraries ran. Each round draws a new order of
+the libraries, so that no library always follows the same one.
+
+Drift of the machine therefore affects all libraries alike. Ratios are computed within a round, and
+then their median. A block during which the process lost its core is timed again: on a shared
+machine it would measure the other processes.
 """
 
 from __future__ import annotations
@@ -30,22 +32,22 @@ _JUDGES = ("numpy", "torch", "jax", *[name for name in KINDS if name not in PEER
 
 @dataclass(frozen=True)
 class Budget:
-    """How much time one case may take."""
+    """The time that one case may take."""
 
     block: float  # seconds of calls timed at a time
-    seconds: float  # for all rounds of a case, more or less
-    least: int  # rounds, whatever they take
+    seconds: float  # for all rounds of a case, approximately
+    least: int  # least number of rounds, whatever they take
     most: int
-    placements: int  # builds of a case, each at other addresses
+    placements: int  # builds of a case, each at different addresses
 
 
 QUICK = Budget(block=0.001, seconds=0.1, least=4, most=16, placements=2)
 FULL = Budget(block=0.004, seconds=1.0, least=6, most=40, placements=8)
-_PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the CPU / wall time it has to reach
+_PATIENCE, _KEPT = 0.02, 0.97  # seconds for one block, and the least CPU / wall time
 _ROOM = 2**27  # bytes of a library's inputs, over all builds of a case
-_LONG = 0.05  # seconds of a call that no earlier call of the same need warm the caches for
-_AT_MOST = 6  # times the time of a case, to have the least number of rounds
-_FEWEST = 3  # rounds, however long they take
+_LONG = 0.05  # seconds of a call that needs no warm caches
+_AT_MOST = 6  # factor of a case's time, to reach the least number of rounds
+_FEWEST = 3  # least number of rounds, however long they take
 _SETTLED = 0.06  # seconds until another library's idle threads have stopped spinning
 
 
@@ -70,13 +72,13 @@ def spread(samples: Sequence[float]) -> Spread:
 def build(
     case: Case, libraries: Mapping[str, Library], placements: int = 1, seed: int = 20
 ) -> tuple[dict[str, list[Call]], dict[str, str]]:
-    """The calls of a case whose results agree, and for the other libraries why they are absent.
+    """The calls of a case whose results agree. For other libraries, the reason of their absence.
 
-    NumPy says what is right, or torch or jax where a case is not written for NumPy.
+    NumPy gives the reference, or torch or jax if a case is not written for NumPy.
 
-    A case is built ``placements`` times a library, with gaps of random size between: how inputs and
-    results lie to each other modulo a page can change the time of the same code by half, and how
-    much of a large array lies in huge pages by a fifth. The largest inputs are built less often.
+    A case is built ``placements`` times per library, with gaps of random size. The distance of
+    inputs and results modulo a page can change the time of the same code by half. The part of a
+    large array in huge pages can change it by a fifth. The largest inputs are built less often.
     """
     rng = np.random.default_rng(seed)
     inputs = case.inputs(rng)
@@ -113,7 +115,7 @@ def build(
 
 
 def largest_error(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
-    """The largest difference, relative to the largest entry of the expected array."""
+    """The largest difference, relative to the largest element of the expected array."""
     if len(got) != len(expected):
         return float("inf")
     worst = 0.0
@@ -129,7 +131,7 @@ def largest_error(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> 
 
 
 def time_block(call: Call, count: int) -> float:
-    """Seconds a call, over a block of calls."""
+    """Seconds per call, over a block of calls."""
     clock = time.perf_counter
     begin = clock()
     for _ in repeat(None, count):
@@ -138,7 +140,7 @@ def time_block(call: Call, count: int) -> float:
 
 
 def _undisturbed(call: Call, count: int) -> float:
-    """Seconds a call, over a block in which the process kept its core; else the best of a few.
+    """Seconds per call, over a block in which the process kept its core; else the best of a few.
 
     With several threads CPU time exceeds wall time, and a disturbed block may pass unnoticed.
     """
@@ -155,7 +157,7 @@ def _undisturbed(call: Call, count: int) -> float:
 
 
 def _calls_per_block(call: Call, seconds: float) -> int:
-    """How many calls fill a block; the calls made to find out warm up as well."""
+    """The number of calls that fill a block. The calls to find it warm up as well."""
     count = 1
     while True:
         each = time_block(call, count)
@@ -167,9 +169,9 @@ def _calls_per_block(call: Call, seconds: float) -> int:
 def measure(
     calls: Mapping[str, Sequence[Call]], budget: Budget, threads: int = 1, patience: float = 1.0
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """Seconds a call of each library in every round, and the calls in a block."""
+    """Seconds per call of each library in every round, and the number of calls in a block."""
     names = list(calls)
-    for built in calls.values():  # what the first call of each allocates is no part of the time
+    for built in calls.values():  # allocations of the first call do not count
         for call in built:
             call()
     counts = {name: _calls_per_block(calls[name][0], budget.block) for name in names}

@@ -55,7 +55,7 @@ newaxis = None
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
 channels_last, channels_last_3d, strided = "channels_last", "channels_last_3d", "strided"
 
-# Names found, or loaded, when first asked for, and in which module; or a module itself.
+# Names that are loaded at first use, by module; a name may be a module itself.
 _HOMES = {
     "_tensor.inplace_functions": "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ "
     "arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ "
@@ -160,7 +160,7 @@ __all__ += _LATER
 def __getattr__(name: str) -> Any:
     home = _LATER.get(name)
     if home is None:
-        # Without an object Python adds no guess, as "divide" for "device".
+        # Without ``obj`` Python's message suggests no other name, such as "divide" for "device".
         raise AttributeError(f"module {__name__!r} has no {name}", name=name, obj=None)
     found = import_module(f"{__name__}.{home or name}")
     if home:

@@ -1,8 +1,8 @@
 """Command line: shows the configuration, or runs a PyTorch program with minigrad.
 
-``python -m minigrad`` prints what :func:`minigrad.show_config` returns.
-``python -m minigrad program.py ...`` runs a program in which ``import torch`` gives minigrad. At
-its end the standard error names what it asked of PyTorch that minigrad does not have.
+``python -m minigrad`` prints what :func:`minigrad.show_config` returns. ``python -m minigrad
+program.py ...`` runs a program in which ``import torch`` gives minigrad. At its end the names of
+PyTorch that minigrad lacks are printed to standard error.
 """
 
 import atexit
@@ -16,7 +16,7 @@ from minigrad.interop.torch_names import as_torch
 
 
 def _note(missing: dict[str, None], error: AttributeError) -> None:
-    """Note an attribute that one of minigrad's objects does not have."""
+    """Note an attribute that an object of minigrad lacks."""
     kind = type(error.obj)
     if kind.__module__.split(".")[0] == "minigrad" and not isinstance(error.obj, ModuleType):
         missing.setdefault(f"torch.{kind.__name__}.{error.name}")
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
     sys.argv = arguments
     sys.path[0] = str(Path(program).resolve().parent)
     names = as_torch()
-    atexit.register(_report, names.missing)  # after the traceback of an error
+    atexit.register(_report, names.missing)  # printed after the traceback of an error
     try:
         runpy.run_path(program, run_name="__main__")
     except AttributeError as error:

@@ -19,11 +19,11 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """None."""
+    """None: there is no accelerator."""
 
 
 def device_count() -> int:
-    """0."""
+    """0: there is no accelerator."""
     return 0
 
 
@@ -33,4 +33,4 @@ def current_device_index() -> int:
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing: an operation is done when it returns."""
+    """Do nothing: an operation is complete when it returns."""

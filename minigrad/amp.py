@@ -1,6 +1,6 @@
 """``torch.amp`` for PyTorch programs: minigrad computes in float32 and float64 throughout.
 
-Both classes stand in for PyTorch's where these are disabled, as they are without a GPU.
+Both classes behave like PyTorch's disabled classes, which PyTorch uses without a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["GradScaler", "autocast"]
 
 
 class autocast(ContextDecorator):  # noqa: N801 - PyTorch's name
-    """A context, or a decorator, in which nothing changes: no lower precision is computed in.
+    """A context manager or decorator that changes nothing: there is no lower precision.
 
     >>> import minigrad as mg
     >>> with mg.amp.autocast("cpu", dtype=mg.bfloat16):
@@ -53,18 +53,18 @@ class GradScaler:
         pass
 
     def scale(self, outputs: Any) -> Any:
-        """The outputs themselves."""
+        """The outputs, unchanged."""
         return outputs
 
     def unscale_(self, optimizer: Any) -> None:
-        """Nothing: gradients are not scaled."""
+        """Do nothing: gradients are not scaled."""
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(...)``."""
         return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | None = None) -> None:
-        """Nothing: the scale stays 1."""
+        """Do nothing: the scale stays 1."""
 
     def get_scale(self) -> float:
         """1.0."""
@@ -79,4 +79,4 @@ class GradScaler:
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing: there is no state."""
+        """Do nothing: there is no state."""

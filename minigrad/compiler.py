@@ -1,6 +1,6 @@
 """``torch.compile`` for PyTorch programs: each operation runs when it is called.
 
-Results are those of the function or module itself, and it takes as long.
+Results and times are those of the function or module itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def compile(  # noqa: A001 - PyTorch's name
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return the module or function that is given: nothing is compiled.
+    """Return the given module or function: nothing is compiled.
 
-    Without one this is a decorator that does the same. The arguments are PyTorch's and change
-    nothing. Raises TypeError for what cannot be called.
+    Without a model this is a decorator that does the same. The arguments are PyTorch's and change
+    nothing. Raises TypeError unless the model can be called.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(2, 1)
@@ -37,7 +37,7 @@ def compile(  # noqa: A001 - PyTorch's name
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
-    """Return the function that is given, or a decorator that does so."""
+    """Return the given function, or a decorator that does so."""
     return _called("disable", fn) if fn is not None else disable
 
 

@@ -1,9 +1,8 @@
-"""Linear algebra: ``mg.linalg``. Inverses, systems, factorisations and norms of matrices.
+"""Linear algebra (``mg.linalg``): inverses, systems, factorisations and norms of matrices.
 
-Everything takes stacks of matrices: the last two dimensions are the matrix, all others are a
-batch. Values are computed in float64 also for float32; those of eigenvalues and singular values
-come from LAPACK, through NumPy.
-Derivatives are formulas in tensor operations, and can be differentiated again to any order.
+All functions take stacks of matrices: the last two dimensions are the matrix, all others a batch.
+Values are computed in float64, also for float32. Eigenvalues and singular values come from NumPy's
+LAPACK. Derivatives are formulas of tensor operations, and can be differentiated to any order.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ __all__ = [
 
 
 class QR(NamedTuple):
-    """A = Q @ R."""
+    """The factors of A = Q @ R."""
 
     Q: Any
     R: Any
@@ -108,10 +107,11 @@ def qr(A: Any, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and upper triangular R, with Q @ R = A.
 
     The matrix is m x n, and k = min(m, n). ``"reduced"`` gives Q (m, k) and R (k, n),
-    ``"complete"`` Q (m, m) and R (m, n). ``"r"`` gives an empty Q and the reduced R. The further
-    columns of a complete Q, any that fill up the basis, have no gradient. The gradient needs the
-    first k columns of A to be independent: it raises LinAlgError where R has a 0 on its diagonal.
-    NaN for a matrix with a NaN or an infinity.
+    ``"complete"`` Q (m, m) and R (m, n). ``"r"`` gives an empty Q and the reduced R. The additional
+    columns of a complete Q are any completion of the basis, and have no gradient.
+
+    For the gradient the first k columns of A must be independent: backward raises LinAlgError if R
+    has a 0 on its diagonal. A matrix with NaN or infinity gives NaN.
     """
     x = matrices("qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -120,7 +120,7 @@ def qr(A: Any, mode: str = "reduced") -> QR:
     k = min(m, n)
     both = apply(_f.QR, (x if n == k else narrow(x, -1, 0, k),))
     q, r = pieces(both, both._h.ndim - 2, (0, m, m + k))
-    if n > k:  # the other columns are in the span of Q
+    if n > k:  # the other columns lie in the span of Q
         r = cat([r, matmul(q.mT, narrow(x, -1, k, n - k))], -1)
     if mode == "r":
         return QR(empty(0, dtype=x.dtype), r)
@@ -131,13 +131,13 @@ def qr(A: Any, mode: str = "reduced") -> QR:
 
 
 def _complement(q: Tensor) -> Tensor:
-    """Orthonormal columns that fill up those of q to a basis; without a gradient."""
+    """Orthonormal columns that complete the columns of q to a basis, without a gradient."""
     m, k = q.shape[-2:]
     return narrow(apply(_f.BASIS, (q.detach(),)), -1, k, m - k)
 
 
 class SVD(NamedTuple):
-    """A = U @ diag(S) @ Vh."""
+    """The factors of A = U @ diag(S) @ Vh."""
 
     U: Any
     S: Any
@@ -147,16 +147,20 @@ class SVD(NamedTuple):
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """The singular value decomposition: A = U @ diag(S) @ Vh, with S descending.
 
-    The matrix is m x n, and k = min(m, n). U is (m, m), S (k,) and Vh (n, n), or U (m, k) and Vh
-    (k, n) with ``full_matrices=False``; the further columns and rows of the full ones have no
-    gradient. U and Vh are found up to signs, so only functions that no sign changes have a gradient
-    that means something. Where two singular values are equal, functions of U @ Vh have one.
-    Functions of the spaces that vectors of equal values span have one too, and functions that treat
-    equal values alike. Other functions of vectors get NaN, and so do those of both: see eigh. Where
-    values are 0, what would be divided by 0 is left out of functions of the vectors alone. In a
-    product of low rank values are 0 but for rounding. U f(S) Vh with f(0) = 0 has a gradient there,
-    whose own derivative is not finite. NaN for a matrix with a NaN or an infinity. ``driver`` is
-    for GPUs, and changes nothing.
+    The matrix is m x n, and k = min(m, n). U is (m, m), S (k,) and Vh (n, n). With
+    ``full_matrices=False`` U is (m, k) and Vh (k, n). The additional columns and rows of full
+    matrices have no gradient. A matrix with NaN or infinity gives NaN. ``driver`` is for GPUs, and
+    changes nothing.
+
+    U and Vh are determined up to signs, so a gradient has a meaning only for functions that do not
+    depend on the signs. At two equal singular values there is a gradient for functions of U @ Vh,
+    and for functions that treat equal values alike. Functions of the spaces that vectors of equal
+    values span have a gradient too. Other functions of vectors get NaN. The same holds for
+    functions of vectors and values: see eigh.
+
+    At values of 0, functions of the vectors alone omit the terms that divide by 0. In a product of
+    low rank, values are 0 up to rounding. U f(S) Vh with f(0) = 0 has a gradient there, but the
+    derivative of this gradient is not finite.
     """
     x = matrices("svd", A)
     m, n = x.shape[-2:]
@@ -173,31 +177,33 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> SVD
 
 
 def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
-    """The singular values, descending; as ``svd(A).S``."""
+    """The singular values in descending order, as in ``svd(A).S``."""
     return apply(_f.SINGULAR_VALUES, (matrices("svdvals", A),))
 
 
 class Eigh(NamedTuple):
-    """A = eigenvectors @ diag(eigenvalues) @ eigenvectors^T."""
+    """The factors of A = eigenvectors @ diag(eigenvalues) @ eigenvectors^T."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 def eigh(A: Any, UPLO: str = "L") -> Eigh:
-    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors, as columns.
+    """The eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns.
 
-    Only the lower triangle is read, or the upper one for ``UPLO="U"``; the gradient is symmetric.
-    Eigenvectors are found up to their sign, so only functions that no sign changes have a gradient
-    that means something. Where two eigenvalues are equal, functions of the values alone have one if
-    they treat equal ones alike. Functions of the vectors alone have one if they depend only on the
-    space that the two span. Functions of both have one where their cotangent G tells what they are.
-    This is so if V^T G V has a diagonal of different values there, or no entries beside it.
-    V f(w) V^T is one, whose own derivative is not finite. Sums of f(w) and of functions of the
-    space are others.
-    Others get NaN, and so do those of vectors and values from two calls, as eigvalsh(A) beside
-    eigh(A). NaN for a matrix with a NaN or an infinity. Raises ValueError for shapes that are not
-    square.
+    Only the lower triangle is read, or the upper one for ``UPLO="U"``. The gradient is symmetric. A
+    matrix with NaN or infinity gives NaN. Raises ValueError for shapes that are not square.
+
+    Eigenvectors are determined up to signs, so a gradient has a meaning only for functions that do
+    not depend on the signs. At two equal eigenvalues, functions of the values alone have a gradient
+    if they treat equal values alike. Functions of the vectors alone have a gradient if they depend
+    only on the space that the two vectors span.
+
+    Functions of both have a gradient if their cotangent G determines it. This is so if V^T G V has
+    different diagonal entries there, or no entries off the diagonal. An example is V f(w) V^T,
+    whose gradient has no finite derivative. Other examples are sums of f(w) and functions of the
+    space. All other functions get NaN. The same holds for functions of vectors and values from two
+    calls, such as eigvalsh(A) and eigh(A).
     """
     both = apply(_f.EIGH, (matrices("eigh", A, square=True),), (_triangle("eigh", UPLO),))
     values = apply(_f.MARKED, (both,), (OF_VALUES,))
@@ -205,7 +211,7 @@ def eigh(A: Any, UPLO: str = "L") -> Eigh:
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of a symmetric matrix, ascending; as ``eigh(A).eigenvalues``."""
+    """The eigenvalues of a symmetric matrix in ascending order, as in ``eigh(A).eigenvalues``."""
     x = matrices("eigvalsh", A, square=True)
     return apply(_f.EIGENVALUES, (x,), (_triangle("eigvalsh", UPLO),))
 
@@ -226,7 +232,10 @@ def matrix_rank(
     rtol: Any = None,
     hermitian: bool = False,
 ) -> Tensor:
-    """How many singular values exceed max(atol, rtol * largest), as int64; defaults as for pinv."""
+    """The number of singular values above max(atol, rtol * largest), as int64.
+
+    The defaults are those of pinv.
+    """
     x = matrices("matrix_rank", A).detach()
     if hermitian:
         x = symmetric("matrix_rank", x)
@@ -250,14 +259,14 @@ class Lstsq(NamedTuple):
 
 
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
-    """X that makes the sum of (A @ X - B)^2 least; of several, the one of least norm.
+    """The least-squares solution X: it minimises the sum of (A @ X - B)^2.
 
-    Shapes (..., m, n) and (..., m, k), or (..., m) for vectors, give (..., n, k) or (..., n). It is
-    pinv(A) @ B, with ``rcond`` for its rtol; LAPACK's ``driver`` may be named and has no
-    effect. ``residuals`` are the sums of squares for each column where m > n and all matrices have
-    rank n, else empty.
+    If there are several solutions, X has the least norm. Shapes (..., m, n) and (..., m, k), or
+    (..., m) for vectors, give (..., n, k) or (..., n). The result is pinv(A) @ B, with ``rcond`` as
+    rtol. LAPACK's ``driver`` is accepted and has no effect. ``residuals`` are the sums of squares
+    of each column if m > n and all matrices have rank n. Otherwise they are empty.
 
-    QR finds it for a matrix of full rank.
+    A matrix of full rank is solved by QR.
     """
     a, b = matrices("lstsq", A), as_float("lstsq", B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -307,8 +316,9 @@ def norm(
 ) -> Tensor:
     """A vector or a matrix norm.
 
-    Without ``ord`` it is the 2-norm over ``dim``, or over everything. With it, one dimension
-    makes a vector norm and two a matrix norm: those of ``dim``, or of a tensor that has no others.
+    Without ``ord`` it is the 2-norm over ``dim``, or over all elements. With ``ord`` one dimension
+    gives a vector norm, and two dimensions a matrix norm. The dimensions are ``dim``, or all of a
+    tensor with one or two dimensions.
     """
     x = tensor_operand("norm", A)
     if numpy or type(keepdim) is not bool:
@@ -335,11 +345,13 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of the matrices in two dimensions.
 
-    ``"fro"`` is the square root of the sum of squares, ``"nuc"`` the sum of the singular values, 2
-    the largest of them and -2 the smallest; inf is the largest sum of magnitudes of a row, and -inf
-    the smallest; 1 and -1 are those of columns. Ties share the gradient evenly. It is 0 for a
-    singular value of 0 and, but for -1, -2 and -inf, for a matrix of zeros. All norms of an empty
-    matrix are 0; ValueError where the smallest of nothing is asked for.
+    ``"fro"`` is the square root of the sum of squares, and ``"nuc"`` the sum of the singular
+    values. 2 is the largest singular value and -2 the smallest. inf is the largest sum of
+    magnitudes of a row, and -inf the smallest. 1 and -1 are the same for columns.
+
+    Ties share the gradient evenly. The gradient is 0 for a singular value of 0. It is 0 for a
+    matrix of zeros, except for -1, -2 and -inf. All norms of an empty matrix are 0, but the
+    smallest value of an empty matrix raises ValueError.
     """
     x = as_float("matrix_norm", A, dtype)
     if numpy or type(keepdim) is not bool:
@@ -369,7 +381,7 @@ def _last_two_norm(x: Tensor, order: Any) -> Tensor:
     if order == "nuc":
         return vector_norm(svdvals(x), 1, -1)
     if order in (1, 2, math.inf) and 0 in x.shape[-2:]:
-        return total(magnitude(x), (-2, -1))  # the largest of nothing, as there is no magnitude
+        return total(magnitude(x), (-2, -1))  # 0 for an empty matrix, as no magnitude is below 0
     if order in (2, -2):
         return vector_norm(svdvals(x), math.copysign(math.inf, order), -1)
     if order in (1, -1, math.inf, -math.inf):
@@ -381,10 +393,10 @@ def _last_two_norm(x: Tensor, order: Any) -> Tensor:
 def cond(A: Any, p: Any = None) -> Tensor:
     """The condition number, norm(A) * norm(inv(A)) in the matrix norm ``p``.
 
-    In the 2-norm, the default, it is the largest singular value over the smallest, for any shape;
-    -2 gives the reciprocal. inf where the smallest singular value is 0, or, in other norms, where
-    inv would call the matrix singular; 0 for a matrix without elements. Raises ValueError for
-    matrices that are not square in the other norms.
+    In the 2-norm, the default, it is the largest singular value divided by the smallest, for any
+    shape. -2 gives the reciprocal. The result is inf if the smallest singular value is 0. In other
+    norms it is inf if inv raises an error for a singular matrix. It is 0 for an empty matrix. Other
+    norms raise ValueError for matrices that are not square.
     """
     x = matrices("cond", A, square=p not in (None, 2, -2))
     if 0 in x.shape[-2:]:
@@ -403,11 +415,11 @@ def cond(A: Any, p: Any = None) -> Tensor:
 
 
 def cross(input: Any, other: Any, *, dim: int = -1, **numpy: Any) -> Tensor:
-    """The cross product of vectors of 3 along a dimension; the others are broadcast."""
+    """The cross product of 3-vectors along a dimension. The other dimensions are broadcast."""
     x, y = tensor_operands("cross", input, other)
     return cross_along("cross", x, y, named_dim("cross", dim, numpy))
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the matrices in two dimensions, as a last dimension; a view."""
+    """A view of the diagonals of the matrices in two dimensions, as a last dimension."""
     return tensor_operand("diagonal", A).diagonal(offset, dim1, dim2)

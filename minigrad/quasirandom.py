@@ -2,9 +2,9 @@
 
 I. M. Sobol', On the distribution of points in a cube and the approximate evaluation of integrals
 (1967). Points come in the order of Antonov and Saleev (1979), one bit of a Gray code after another.
-The direction numbers, in ``sobol.bin``, are those of S. Joe and F. Y. Kuo, Constructing Sobol
-sequences with better two-dimensional projections (2008), file new-joe-kuo-6.21201, of which the
-first 1111 dimensions are kept.
+``sobol.bin`` has the direction numbers of S. Joe and F. Y. Kuo, Constructing Sobol sequences with
+better two-dimensional projections (2008). They are the first 1111 dimensions of the file
+new-joe-kuo-6.21201.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SobolEngine"]
 
-_BITS = 30  # of each coordinate: the sequence has 2**30 points
+_BITS = 30  # bits of a coordinate: the sequence has 2**30 points
 _FILE = Path(__file__).with_name("sobol.bin")
 
 Array = np.ndarray[Any, Any]
@@ -35,12 +35,12 @@ Array = np.ndarray[Any, Any]
 class SobolEngine:
     """The points of a Sobol' sequence in [0, 1), of up to 1111 dimensions.
 
-    With ``scramble`` they are scrambled: matrices of random bits multiply their digits, and a
-    random shift is added (Matousek, On the L2-discrepancy for anchored boxes, 1998; Owen,
-    Scrambling Sobol' and Niederreiter-Xing points, 1998). ``seed`` starts these random bits, which
-    come from the common generator otherwise. Without scrambling the first point is the origin.
+    With ``scramble`` the digits are multiplied by matrices of random bits, and a random shift is
+    added. Sources are Matousek, On the L2-discrepancy for anchored boxes, 1998, and Owen,
+    Scrambling Sobol' and Niederreiter-Xing points, 1998. ``seed`` seeds the random bits, which
+    otherwise come from the shared generator. Without scrambling the first point is the origin.
 
-    The estimate of an integral is best after 2**m points.
+    Estimates of integrals are best after 2**m points.
 
     Raises ValueError for another number of dimensions.
 
@@ -77,7 +77,8 @@ class SobolEngine:
         lower = np.tril(random.integers(0, 2, (self.dimension, _BITS, _BITS)))
         lower[:, range(_BITS), range(_BITS)] = 1
         digits = (self._directions[:, :, None] >> np.arange(_BITS - 1, -1, -1)) & 1
-        mixed = np.einsum("dij,dkj->dki", lower, digits) & 1  # the first digit comes first
+        # the first digit is the most significant
+        mixed = np.einsum("dij,dkj->dki", lower, digits) & 1
         self._directions = mixed @ places[::-1]
 
     def draw(self, n: int = 1, out: None = None, dtype: Any = None) -> Tensor:
@@ -101,10 +102,10 @@ class SobolEngine:
         wide = numpy_dtype(kind.wide)
         values = (points * 2.0**-_BITS).astype(wide)
         below_1 = np.nextafter(wide.type(1), wide.type(0))
-        return tensor(np.minimum(values, below_1), kind)  # float32 may have rounded up
+        return tensor(np.minimum(values, below_1), kind)  # float32 may round up
 
     def draw_base2(self, m: int, out: None = None, dtype: Any = None) -> Tensor:
-        """The next 2**m points; ValueError unless the points are then 2**k in all."""
+        """The next 2**m points. Raises ValueError unless the total is then a power of 2."""
         n = 2 ** integer("SobolEngine.draw_base2", "m", m, 0)
         total = self.num_generated + n
         if total & (total - 1):
@@ -115,7 +116,7 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leave out n points; returns the engine."""
+        """Skip n points, and return the engine."""
         count = integer("SobolEngine.fast_forward", "n", n, 0)
         if count:
             self._check_room(count)
@@ -128,12 +129,12 @@ class SobolEngine:
         return self
 
     def reset(self) -> SobolEngine:
-        """Start over from the first point, with the same scrambling; returns the engine."""
+        """Start again from the first point, with the same scrambling, and return the engine."""
         self._next, self.num_generated = self._shift.copy(), 0
         return self
 
     def _steps(self, count: int) -> Array:
-        """Which bit of the Gray code changes after each of the next points."""
+        """The bit of the Gray code that changes after each of the next points."""
         after = np.arange(self.num_generated + 1, self.num_generated + count + 1, dtype=np.int64)
         lowest = after & -after
         steps: Array = np.minimum(np.log2(lowest).astype(np.int64), _BITS - 1)
@@ -155,10 +156,10 @@ class SobolEngine:
 
 @cache
 def _directions() -> Array:
-    """The direction numbers of all dimensions, as integers of this many bits.
+    """The direction numbers of all dimensions, as integers of _BITS bits.
 
-    The file has the steps between the primitive polynomials, whose coefficients are bits, then the
-    low and the high bytes of (m - 1) / 2 for the first odd numbers m of each dimension.
+    The file has the differences of the primitive polynomials, whose coefficients are bits. Then
+    come the low and the high bytes of (m - 1) / 2 for the first odd numbers m of each dimension.
     """
     raw = np.frombuffer(zlib.decompress(_FILE.read_bytes()), np.uint8)
     polynomials = np.cumsum(raw[: SobolEngine.MAXDIM].astype(np.int64)).tolist()
@@ -173,8 +174,9 @@ def _directions() -> Array:
 
 
 def _recurrence(polynomial: int, degree: int, numbers: list[int]) -> list[int]:
-    """The direction numbers of a dimension from its first ones (Bratley and Fox, Algorithm 659,
-    1988); those of the first dimension are the powers of 1/2.
+    """The direction numbers of a dimension from its first ones (Bratley and Fox 1988).
+
+    The source is Algorithm 659. The numbers of the first dimension are the powers of 1/2.
     """
     numbers = list(numbers) if degree else [1] * _BITS
     for k in range(len(numbers), _BITS):

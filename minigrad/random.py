@@ -1,6 +1,6 @@
-"""Random numbers: one generator, NumPy's Philox, whose state can be saved and restored.
+"""Random numbers from one shared generator, NumPy's Philox, whose state can be saved and restored.
 
-A seed gives the numbers that ``numpy.random.Generator(numpy.random.Philox(seed))`` gives.
+A seed gives the same numbers as ``numpy.random.Generator(numpy.random.Philox(seed))``.
 """
 
 from __future__ import annotations
@@ -56,13 +56,14 @@ __all__ = [
 class Generator:
     """A stream of random numbers (Philox 4x64, Salmon et al. 2011).
 
-    It starts at a seed from the operating system; :meth:`manual_seed` starts it over. Every random
-    function takes one as ``generator=``; without, they share one.
+    It starts with a seed from the operating system. :meth:`manual_seed` sets another seed. Every
+    random function takes a generator as ``generator=``. Without it all functions share one
+    generator.
 
-    A forked child has its own copy. One with a seed of the operating system's starts over there
-    from another, so that children differ. After :meth:`manual_seed` or :meth:`set_state` it goes on
-    in parent and child with the same numbers, as in PyTorch and NumPy. Give each worker a seed of
-    its own, ``mg.manual_seed(seed + worker)``.
+    A forked child has its own copy. A generator with a seed from the operating system gets a new
+    seed in the child, so that children differ. After :meth:`manual_seed` or :meth:`set_state`,
+    parent and child continue with the same numbers, as in PyTorch and NumPy. Give each worker its
+    own seed: ``mg.manual_seed(seed + worker)``.
 
     >>> import minigrad as mg
     >>> g = mg.Generator().manual_seed(0)
@@ -80,12 +81,12 @@ class Generator:
         _generators.add(self)
 
     def seed(self) -> int:
-        """Start over from a seed of the operating system's, which is returned."""
+        """Start again with a seed from the operating system, and return the seed."""
         self._start(int(np.random.SeedSequence().entropy), False)  # type: ignore[arg-type]
         return self._seed
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start over from a seed, an integer; returns the generator.
+        """Start again with an integer seed, and return the generator.
 
         A negative seed from -2**63 on counts from 2**64 down, as in PyTorch.
         """
@@ -96,18 +97,21 @@ class Generator:
     def _start(self, seed: int, chosen: bool) -> None:
         self._numpy = np.random.Generator(np.random.Philox(seed))
         self._seed = seed
-        self._chosen = chosen  # by the program, and not by the operating system
+        self._chosen = chosen  # True if the program chose the seed
 
     def initial_seed(self) -> int:
-        """The seed it started from last."""
+        """The seed of the last start."""
         return self._seed
 
     def get_state(self) -> dict[str, Any]:
-        """Where in its stream it is."""
+        """The state: the position in the stream."""
         return {"seed": self._seed, "philox": self._numpy.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go to where :meth:`get_state` was called; an error, and nothing else, for no state."""
+        """Restore a state of :meth:`get_state`.
+
+        Anything else raises an error and changes nothing.
+        """
         if not isinstance(state, dict) or state.keys() != {"seed", "philox"}:
             raise TypeError(f"[set_state] takes what get_state gives, not {type(state).__name__}")
         seed, philox = integer("set_state", "seed", state["seed"], 0), state["philox"]
@@ -123,14 +127,14 @@ class Generator:
         self._chosen = True
 
     def clone_state(self) -> Generator:
-        """Another generator at the same place of the same stream."""
+        """Another generator at the same position of the same stream."""
         other = Generator()
         other.set_state(self.get_state())
         return other
 
     @property
     def numpy(self) -> np.random.Generator:
-        """The NumPy generator that draws."""
+        """The NumPy generator that draws the numbers."""
         return self._numpy
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -152,7 +156,7 @@ _own = threading.local()
 
 @contextmanager
 def own_generator(seed: int) -> Iterator[None]:
-    """While this lasts, this thread draws from a generator of its own, started at the seed."""
+    """Context manager: this thread draws from its own generator, started with the seed."""
     before = getattr(_own, "generator", None)
     _own.generator = Generator().manual_seed(seed)
     try:
@@ -162,7 +166,7 @@ def own_generator(seed: int) -> Iterator[None]:
 
 
 def default_generator() -> Generator:
-    """The generator that all random functions share, or that of :func:`own_generator`."""
+    """The generator that all random functions share, or the one of :func:`own_generator`."""
     global _default
     if (own := getattr(_own, "generator", None)) is not None:
         return own
@@ -172,10 +176,10 @@ def default_generator() -> Generator:
 
 
 def _begin_child() -> None:
-    """Free the generators' locks in a forked child, and start unseeded generators over.
+    """In a forked child, free the generators' locks, and seed unseeded generators again.
 
-    A thread that was drawing then is not here to let go of NumPy's lock, which even reading a state
-    takes; Python's own locks are freed in the same way.
+    A thread that was drawing does not exist in the child, and cannot release NumPy's lock. Even
+    reading a state takes this lock. Python frees its own locks in the same way.
     """
     for generator in list(_generators):
         lock: Any = generator._numpy.bit_generator.lock
@@ -188,20 +192,20 @@ os.register_at_fork(after_in_child=_begin_child)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the shared generator over from a seed, an integer from -2**63 on; returns it."""
+    """Start the shared generator again with an integer seed >= -2**63, and return it."""
     return default_generator().manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the shared generator over from a seed of the operating system's; returns that."""
+    """Start the shared generator again with a seed from the operating system. Returns the seed."""
     return default_generator().seed()
 
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None) -> Iterator[None]:
-    """Put the shared generator back at the end of the block where it was at its beginning.
+    """Context manager that restores the shared generator's state at the end of the block.
 
-    Not if ``enabled`` is False. The other arguments choose devices, of which there is one.
+    ``enabled=False`` changes nothing. The other arguments choose devices, of which there is one.
 
     >>> import minigrad as mg
     >>> with mg.random.fork_rng():
@@ -218,22 +222,25 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None)
 
 
 def initial_seed() -> int:
-    """The seed that the shared generator started from."""
+    """The seed of the shared generator."""
     return default_generator().initial_seed()
 
 
 def get_rng_state() -> dict[str, Any]:
-    """Where the shared generator is in its stream."""
+    """The state of the shared generator."""
     return default_generator().get_state()
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Put the shared generator to where :func:`get_rng_state` was called."""
+    """Restore a state of the shared generator from :func:`get_rng_state`."""
     default_generator().set_state(state)
 
 
 def drawing(generator: Generator | None = None) -> np.random.Generator:
-    """The bit generator for a function that was given this generator, or none; else TypeError."""
+    """The bit generator of a ``generator`` argument, or of the shared one for None.
+
+    Raises TypeError for anything else.
+    """
     if generator is None:
         generator = default_generator()
     elif not isinstance(generator, Generator):
@@ -246,11 +253,11 @@ def drawing(generator: Generator | None = None) -> np.random.Generator:
 
 # ---- uniform numbers, by C where they are many ---------------------------------------------------
 
-_MANY = 1 << 12  # from here on handing NumPy's state to C and back pays
+_MANY = 1 << 12  # from here on passing NumPy's state to C and back pays
 
 
 def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Generator) -> Tensor:
-    """Numbers that a kernel draws from NumPy's stream, which goes on behind them."""
+    """Numbers that a kernel draws from NumPy's stream, which continues after them."""
     bits: Any = draw.bit_generator
     if math.prod(shape) < _MANY:
         source = bits.ctypes.bit_generator.value
@@ -284,7 +291,7 @@ def keep(shape: tuple[int, ...], p: float) -> Tensor:
 
 
 def _made(values: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
-    """A tensor on freshly drawn values, or on a cast of them."""
+    """A tensor on newly drawn values, cast to the dtype if necessary."""
     return require_grad(tensor(np.asarray(values), dtype), requires_grad)
 
 
@@ -318,7 +325,7 @@ def rand(
         on_cpu(device)
     shape, kind = _floats("rand", sizes if size is None else (size,), dtype)
     made = _uniform(shape, kind.wide, drawing(generator))
-    if kind.is_storage:  # below 1 also when it is rounded
+    if kind.is_storage:  # below 1 also after rounding
         made = f.clamp(made, max=1.0 - 2.0 ** (-11 if kind is float16 else -8)).to(kind)
     return require_grad(made) if requires_grad else made
 
@@ -465,11 +472,11 @@ def normal(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Normally distributed values with a mean and a standard deviation for each.
+    """Normally distributed values with a mean and a standard deviation for each element.
 
-    ``mean`` and ``std`` are tensors, broadcast together, or numbers; two numbers need a ``size``.
-    The result is not differentiable; ``mean + std * randn(...)`` is.
-    Raises ValueError for a negative standard deviation.
+    ``mean`` and ``std`` are tensors, broadcast together, or numbers. Two numbers need a ``size``.
+    The result is not differentiable, but ``mean + std * randn(...)`` is. Raises ValueError for a
+    negative standard deviation.
     """
     if device is not None:
         on_cpu(device)
@@ -495,9 +502,9 @@ def bernoulli(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """1 with the probability in ``input`` (or ``p`` everywhere), else 0; in input's dtype.
+    """1 with the probability in ``input`` (or ``p`` everywhere), else 0, in the input's dtype.
 
-    Raises ValueError for what is no probability.
+    Raises ValueError unless all values are probabilities.
     """
     x = tensor_operand("bernoulli", input).detach()
     chance = x if p is None else tensor(real("bernoulli", "p", p))
@@ -514,13 +521,13 @@ def multinomial(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Positions drawn with the probabilities in ``input``, of shape (n,) or (rows, n), as int64.
+    """Indices drawn in proportion to the weights in ``input``, (n,) or (rows, n), as int64.
 
-    The weights of a row need not add up to 1. Without replacement they are drawn by the largest of
-    log(weight) plus Gumbel noise (Efraimidis and Spirakis 2006), so none comes twice.
+    The weights of a row need not add up to 1. Without replacement the indices are those with the
+    largest log(weight) plus Gumbel noise (Efraimidis and Spirakis 2006), so none occurs twice.
 
-    Raises ValueError for negative, infinite or NaN weights, rows without any, and more samples than
-    positive weights when they are not replaced.
+    Raises ValueError for negative, infinite or NaN weights, and for rows without a positive weight.
+    Without replacement it is raised for more samples than positive weights.
     """
     op = "multinomial"
     weights = tensor_operand(op, input).detach().numpy().astype(np.float64)
@@ -540,7 +547,7 @@ def multinomial(
     draw = drawing(generator)
     check_room(op, (len(rows), num_samples))
     if replacement:
-        powers = np.frexp(rows.max(1, keepdims=True))[1]  # without them no sum overflows
+        powers = np.frexp(rows.max(1, keepdims=True))[1]  # scaled by these no sum overflows
         ends = np.cumsum(np.ldexp(rows, -powers), 1)
         at = draw.random((len(rows), num_samples)) * ends[:, -1:]
         last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, 1)
@@ -557,7 +564,7 @@ def multinomial(
 
 
 def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
-    """``x`` with new values written over it; nothing is drawn if it cannot be written."""
+    """``x`` overwritten with new values. Nothing is drawn if x cannot be written."""
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable(op, x)
@@ -567,7 +574,7 @@ def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> T
 def uniform_(
     x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with uniform values in [from, to); returns the tensor."""
+    """Fill with uniform values in [from, to), and return the tensor."""
     if real("uniform_", "from", from_) > real("uniform_", "to", to):
         raise ValueError(f"[uniform_] the range [{from_}, {to}) is empty")
 
@@ -578,7 +585,7 @@ def uniform_(
         if not np.isfinite(length):
             raise ValueError(f"[uniform_] the range [{from_}, {to}) is not finite")
         drawn = drawing(generator).random(shape, kind) * length + first
-        return np.minimum(drawn, np.nextafter(beyond, first))  # it may have been rounded up
+        return np.minimum(drawn, np.nextafter(beyond, first))  # rounding up may give ``to``
 
     return filled("uniform_", x, draw)
 
@@ -586,7 +593,7 @@ def uniform_(
 def normal_(
     x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with normally distributed values; returns the tensor."""
+    """Fill with normally distributed values, and return the tensor."""
     mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
     if std < 0:
         raise ValueError(f"[normal_] the standard deviation {std} is negative")
@@ -600,16 +607,16 @@ def normal_(
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed values of a rate; returns the tensor.
+    """Fill with exponentially distributed values with a rate, and return the tensor.
 
-    None is 0, so that all have a logarithm.
+    No value is 0, so all logarithms are finite.
     """
     if real("exponential_", "lambd", lambd) <= 0:
         raise ValueError(f"[exponential_] the rate {lambd} is not positive")
 
     def draw(shape: tuple[int, ...], kind: Any) -> Any:
         drawn, limits = drawing(generator).standard_exponential(shape, kind), np.finfo(kind)
-        # NumPy gives 0 for all below a step: in float32 once in 9 million draws.
+        # NumPy gives 0 for all values below one step: in float32 once in 9 million draws.
         drawn = np.where(drawn == 0, limits.eps / 2, drawn).astype(kind, copy=False)
         with np.errstate(all="ignore"):
             return np.maximum(drawn / kind(lambd), limits.smallest_subnormal)
@@ -618,7 +625,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
 
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 with probability p, a number or a tensor, else 0; returns the tensor."""
+    """Fill with 1 with probability p, a number or a tensor, else 0. Returns the tensor."""
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable("bernoulli_", x)
     chance = tensor_operand("bernoulli_", p).expand(x.shape)
@@ -628,10 +635,10 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -
 def random_(
     x: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with integers in [from, to); returns the tensor.
+    """Fill with integers in [from, to), and return the tensor.
 
-    ``random_(to)`` begins at 0. Without bounds they are all that the dtype holds from 0 on: for
-    floats up to 2**24 or 2**53. Raises ValueError for an empty range.
+    ``random_(to)`` begins at 0. Without bounds the integers are all non-negative ones of the dtype,
+    for floats up to 2**24 or 2**53. Raises ValueError for an empty range.
     """
     if to is None and from_:
         from_, to = 0, from_
@@ -648,7 +655,7 @@ def random_(
 
 
 def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the number of trials up to the first success, of probability p; returns it.
+    """Fill with numbers of trials up to the first success with probability p. Returns the tensor.
 
     Raises ValueError unless 0 < p < 1.
     """
@@ -663,7 +670,7 @@ def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Te
 def log_normal_(
     x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers whose logarithm is normally distributed; returns the tensor."""
+    """Fill with numbers whose logarithm is normally distributed, and return the tensor."""
     if real("log_normal_", "std", std) < 0:
         raise ValueError(f"[log_normal_] the standard deviation {std} is negative")
     middle = real("log_normal_", "mean", mean)
@@ -679,7 +686,7 @@ def log_normal_(
 def cauchy_(
     x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers of the Cauchy distribution; returns the tensor.
+    """Fill with numbers of the Cauchy distribution, and return the tensor.
 
     Raises ValueError for a width that is not positive.
     """

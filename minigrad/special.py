@@ -1,4 +1,4 @@
-"""Special functions, by PyTorch's names in ``torch.special``."""
+"""Special functions under PyTorch's names in ``torch.special``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The cases by group; importing a module registers its cases."""
+"""The cases by group. The import of a module registers its cases."""

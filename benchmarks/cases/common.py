@@ -1,8 +1,8 @@
-"""Builders that several groups share.
+"""Builders of timed calls that several groups share.
 
-minigrad and torch share an interface, and so the code here: ``lib.xp`` is either of the two. NumPy
-is written by hand, with the gradients as fresh arrays; jax is jitted and returns the forward result
-as well, so that it cannot be optimised away.
+minigrad and torch have the same interface, so they share code: ``lib.xp`` is either of the two.
+NumPy is written by hand, with gradients in new arrays. Jitted jax also returns the forward result,
+so that the forward cannot be optimised away.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _arrays(lib: Any, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _recorded(lib: Any, inputs: Sequence[Any]) -> list[Any]:
-    """Floats as leaves that want a gradient; what is not float (labels, indices) as it is."""
+    """Float arrays as leaves that require grad. Other arrays (labels, indices) are unchanged."""
     return [lib.array(v, requires_grad=np.asarray(v).dtype.kind == "f") for v in inputs]
 
 
 def plain(pick: Callable[[Any], Callable[..., Any]]) -> Builder:
-    """The operation that ``pick`` takes from a library, on the arrays, with nothing around it."""
+    """The operation that ``pick`` takes from a library, called on the arrays alone."""
 
     def build(lib: Any, *inputs: Any) -> Callable[[], Any]:
         return partial(pick(lib), *_arrays(lib, inputs))
@@ -54,7 +54,7 @@ def jitted(function: Callable[..., Any]) -> Builder:
 
 
 def eager_backward(pick: Callable[[Any], Callable[..., Any]]) -> Builder:
-    """``y = pick(lib)(*xs)``, then backward from the upstream gradient, the first input."""
+    """``y = pick(lib)(*xs)``, then backward from the upstream gradient, the first of the inputs."""
 
     def build(lib: Any, upstream: Any, *inputs: Any) -> Callable[[], Any]:
         function, g, xs = pick(lib), lib.array(upstream), _recorded(lib, inputs)
@@ -73,7 +73,7 @@ def eager_backward(pick: Callable[[Any], Callable[..., Any]]) -> Builder:
 
 
 def jax_backward(function: Callable[..., Any]) -> Builder:
-    """As :func:`eager_backward`, with jax.vjp of ``function(jax, *xs)`` under jax.jit."""
+    """Like :func:`eager_backward`, with jax.vjp of ``function(jax, *xs)`` under jax.jit."""
 
     def build(lib: Any, upstream: Any, *inputs: Any) -> Callable[[], Any]:
         wanted = [np.asarray(v).dtype.kind == "f" for v in inputs]
@@ -88,7 +88,7 @@ def jax_backward(function: Callable[..., Any]) -> Builder:
 
 
 def by_hand(function: Callable[..., Any]) -> Builder:
-    """``function(*arrays)`` written for NumPy."""
+    """``function(*arrays)``, hand-written for NumPy."""
 
     def build(lib: Any, *inputs: Any) -> Callable[[], Any]:
         return partial(function, *_arrays(lib, inputs))
@@ -97,7 +97,7 @@ def by_hand(function: Callable[..., Any]) -> Builder:
 
 
 def _either_layout(build: Builder) -> Builder:
-    """torch's call with the channels first or last: whichever was faster when first built."""
+    """torch's call with the channels first or last: the faster one of the first build."""
     chosen: list[str] = []
 
     def built(lib: Any, *inputs: Any) -> Callable[[], Any]:
@@ -126,13 +126,13 @@ def both_ways(
     images: bool = False,
     **shared: Any,
 ) -> None:
-    """Register a function's forward row, and the one with its gradients.
+    """Register a function's forward row, and its row with gradients.
 
     ``inputs(rng)`` has the upstream gradient first. ``eager(lib)`` is minigrad's and torch's
-    function, ``jax(jax, *xs)`` is jitted, ``numpy(*xs)`` and ``gradients(g, *xs)`` (the result and
-    all gradients) are by hand, where a few lines do. ``work`` has pairs, for the two rows, by the
-    names of a case's fields: ``{"flops": (forward, both)}``. ``jax_layout`` brings the inputs into
-    the layout that jax is fastest in; torch has ``images`` with the channels first or last.
+    function. ``jax(jax, *xs)`` is jitted. ``numpy(*xs)`` and ``gradients(g, *xs)`` (the result and
+    all gradients) are hand-written if a few lines are enough. ``work`` maps names of a case's
+    fields to pairs for the two rows: ``{"flops": (forward, both)}``. ``jax_layout`` converts the
+    inputs to jax's fastest layout. With ``images`` torch is timed with the channels first and last.
     """
 
     def laid_out(build: Builder) -> Builder:

@@ -1,4 +1,4 @@
-"""The control rows: NumPy against NumPy. How far their ratio strays from 1 is the noise."""
+"""The control rows: NumPy against NumPy. The distance of their ratio from 1 is the noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over rows in memory by each library's loader of batches; NumPy indexes by hand."""
+"""One pass over rows in memory by each library's data loader. NumPy indexes by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _by_hand(batch: int, shuffle: bool) -> Callable[..., Any]:
 
 
 def _in_order(library: str, results: list[Any]) -> list[Any]:
-    """All rows and labels; the labels are the rows' places, so that any order compares."""
+    """All rows and labels in a common order. The labels are the rows' positions."""
     rows, labels = np.concatenate(results[::2]), np.concatenate(results[1::2])
     order = np.argsort(labels)
     return [rows[order], labels[order]]

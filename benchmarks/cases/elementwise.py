@@ -17,16 +17,16 @@ _Slope = Callable[..., tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class _Op:
-    """A function in each library, and its gradients by hand."""
+    """A function in each library, and its hand-written gradients."""
 
     name: str
     numpy: Callable[..., Any] | None
-    gradients: _Slope | None  # of (upstream, result, *inputs)
-    jax: Callable[..., Any]  # from jax and the inputs
+    gradients: _Slope | None  # function of (upstream, result, *inputs)
+    jax: Callable[..., Any]  # function of jax and the inputs
     domains: tuple[tuple[float, float], ...]
-    saved: int = 1  # arrays that the backward reads beside the upstream gradient
-    eager: Callable[..., Any] | None = None  # from the library; by default its function ``name``
-    ufunc: str = ""  # NumPy's, in which it spends most of the time
+    saved: int = 1  # arrays that the backward reads in addition to the upstream gradient
+    eager: Callable[..., Any] | None = None  # from the library; by default the function ``name``
+    ufunc: str = ""  # the ufunc in which NumPy spends most of the time
     note: str = ""
 
 
@@ -71,7 +71,7 @@ def _gelu_tanh_slope(g: Any, y: Any, x: Any) -> Any:
 
 
 def _power_slopes(g: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Of bases above 0, from the power that is there."""
+    """Gradients of the power for positive bases, computed from the power."""
     scaled = g * y
     return scaled * b / a, scaled * np.log(a)
 
@@ -168,7 +168,7 @@ _ARITHMETIC = [
     _Op(
         "add",
         np.add,
-        lambda g, y, a, b: (g.copy(), g.copy()),  # arrays of their own, as .grad of two leaves is
+        lambda g, y, a, b: (g.copy(), g.copy()),  # separate arrays, like .grad of two leaves
         lambda jax, a, b: a + b,
         (_ANY, _ANY),
         saved=0,
@@ -197,11 +197,11 @@ _QUICK_IN_MEMORY, _QUICK_BACKWARD = {"add", "exp"}, {"exp", "tanh", "mul", "gelu
 
 
 def numpy_has_vectors(ufunc: str, dtype: str) -> bool:
-    """Whether NumPy says that it chose vector code for a function on this machine."""
+    """True if NumPy reports vector code for a function on this machine."""
     code = "f" if dtype == "float32" else "d"
     try:
         found = np.lib.introspect.opt_func_info(f"^{ufunc}$", f"^{dtype}$")
-    except AttributeError:  # NumPy 1 does not say
+    except AttributeError:  # NumPy 1 does not report it
         return True
     loops = [loop for name, loop in found.get(ufunc, {}).items() if set(name) == {code}]
     return any(not loop["current"].startswith("baseline") for loop in loops)

@@ -43,7 +43,7 @@ _PRODUCT: dict[str, Builder] = {
 
 
 def _alone(lib: Any, a: Any, b: Any) -> Callable[[], Any]:
-    """The product on one thread, where the others have several."""
+    """The product on one thread, while the other libraries have several."""
     matmul, a, b = lib.xp.matmul, lib.array(a), lib.array(b)
     use, threads = lib.xp.set_num_threads, lib.xp.get_num_threads()
 
@@ -68,7 +68,7 @@ def _declare(
     dtypes: tuple[str, ...] = ("float32", "float64"),
     builders: dict[str, Builder] = _PRODUCT,
 ) -> None:
-    """A product; what has a vector in it is bound by reading the matrix."""
+    """Register a product. A product with a vector is bound by reading the matrix."""
     columns = b[-1] if len(b) > 1 else 1
     for dtype in dtypes:
         size = np.dtype(dtype).itemsize
@@ -123,7 +123,7 @@ _declare("16 times 128x64 @ 64x128", (16, 128, 64), (16, 64, 128), _FAST, ("floa
 
 
 def _with_views(views: Callable[[Any, Any], tuple[Any, Any]]) -> dict[str, Builder]:
-    """The product of views, made anew in each call; and of contiguous copies of them."""
+    """The product of views that each call makes, and of contiguous copies of the views."""
 
     def eager(lib: Any, a: Any, b: Any) -> Any:
         matmul, a, b = lib.xp.matmul, lib.array(a), lib.array(b)

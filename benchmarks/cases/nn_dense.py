@@ -127,12 +127,12 @@ def _standardised_jax(jax: Any, x: Any, axes: Any) -> Any:
 
 
 def _through_standardised(d: Any, z: Any, scale: Any, axes: Any) -> Any:
-    """The gradient of what was standardised, from that of the result."""
+    """The gradient of the input of a standardisation, from the gradient of its result."""
     return scale * (d - d.mean(axes, keepdims=True) - z * (d * z).mean(axes, keepdims=True))
 
 
 def _affine_by_hand(axes: Any, kept: Any, shape: Any) -> tuple[Any, Any]:
-    """Forward and both ways of ``w * standardised + b``; ``kept`` are the axes of w and b."""
+    """Forward, and forward with backward, of ``w * standardised + b``. w, b have axes ``kept``."""
 
     def forward(x: Any, w: Any, b: Any) -> Any:
         return _standardised(x, axes)[0] * w.reshape(shape) + b.reshape(shape)
@@ -147,7 +147,7 @@ def _affine_by_hand(axes: Any, kept: Any, shape: Any) -> tuple[Any, Any]:
 
 
 def _traffic(size: float) -> dict[str, tuple[float, float]]:
-    """Of a layer that reads x for the result, and x and g for the gradient."""
+    """The traffic of a layer that reads x for the result, and x and g for the gradient."""
     footprint = (2 * size, 4 * size)
     return {"reads": (size, 3 * size), "writes": (size, 2 * size), "footprint": footprint}
 
@@ -233,7 +233,7 @@ def _batch_norm(shape: tuple[int, ...], quick: bool) -> None:
         _traffic(4.0 * float(np.prod(shape))),
         (quick, quick),
         images=len(shape) == 4,
-        tolerance=2e-4,  # of torch with the channels last, which adds up a channel one by one
+        tolerance=2e-4,  # torch with the channels last adds a channel one by one
         targets=TARGETS,
         note="training, without running statistics",
     )

@@ -1,4 +1,4 @@
-"""One layer of long short-term memory or of gated units, all steps and their gradients."""
+"""One layer of LSTM or GRU: all steps and their gradients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _gru_jax(jax: Any, x: Any, w: Any, u: Any, b: Any, c: Any) -> Any:
 
 
 def _layer(kind: str, steps: int, batch: int, size: int, quick: bool) -> None:
-    """A row for LSTM, whose two biases are one, or for GRU, which has both."""
+    """A row for LSTM, whose two biases are merged, or for GRU, which has both."""
     lstm = kind == "LSTM"
     wide = (4 if lstm else 3) * size
 
@@ -50,7 +50,7 @@ def _layer(kind: str, steps: int, batch: int, size: int, quick: bool) -> None:
         ]
 
     def eager(lib: Any) -> Callable[..., Any]:
-        """The function behind the layer of each library, which takes the weights as inputs."""
+        """The function behind each library's layer, which takes the weights as inputs."""
         if lib.name == "minigrad":
             f, first = lib.functional, lib.xp.zeros(batch, size)
             states, run = (first, first) if lstm else (first,), f.recurrent.layer_steps

@@ -1,7 +1,8 @@
 """Layers that slide a window: convolution in one and two dimensions, and pooling.
 
-jax gets images with the channels last, as its users have them: it is up to five times as fast so.
-torch gets them first and last, and is timed as it is faster: pools are so up to twenty times.
+jax gets images with the channels last, as its users do: this is up to five times as fast. The time
+of torch is the faster one of channels first and channels last. Pools differ by up to a factor of
+twenty.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _uniform(rng: Any, *shape: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """One size in all spatial dimensions."""
+    """A convolution with the same size in all spatial dimensions."""
 
     batch: int
     channels: tuple[int, int]
@@ -53,13 +54,13 @@ class _Convolution:
 
     @property
     def out(self) -> int:
-        """The size of the result's image."""
+        """The spatial size of the result."""
         reach = self.dilation * (self.kernel - 1) + 1
         return (self.image + 2 * self.padding - reach) // self.stride + 1
 
     @property
     def name(self) -> str:
-        """For the table."""
+        """The name in the table."""
         image = "x".join([str(self.image)] * self.dimensions)
         kernel = "x".join([str(self.kernel)] * self.dimensions)
         plain = {"stride": 1, "dilation": 1, "groups": 1}
@@ -73,7 +74,7 @@ class _Convolution:
 
     @property
     def flops(self) -> float:
-        """Of the forward pass."""
+        """FLOPs of the forward pass."""
         taps = self.channels[0] // self.groups * self.kernel**self.dimensions
         return 2.0 * self.batch * self.channels[1] * self.out**self.dimensions * taps
 
@@ -98,7 +99,7 @@ class _Convolution:
         )
 
     def jax(self, jax: Any, x: Any, w: Any, b: Any) -> Any:
-        """The general convolution, with the channels last."""
+        """jax's general convolution, with the channels last."""
         axes = _AXES[self.dimensions]
         y = jax.lax.conv_general_dilated(
             x,
@@ -112,7 +113,7 @@ class _Convolution:
         return y + b
 
     def numpy(self, x: Any, w: Any, b: Any) -> Any:
-        """One product with all windows; for one group."""
+        """NumPy's product with all windows, for one group."""
         spatial = tuple(range(2, 2 + self.dimensions))
         around = [(0, 0)] * 2 + [(self.padding, self.padding)] * self.dimensions
         reach = (self.dilation * (self.kernel - 1) + 1,) * self.dimensions
@@ -131,7 +132,7 @@ def _jax_layout(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _compared(name: str, results: list[Any]) -> list[Any]:
-    """Result and gradients, the channels first."""
+    """The result and the gradients, with the channels first."""
     if name != "jax":
         return results
     y, *gradients = results
@@ -176,7 +177,7 @@ _IMAGES = (16, 64, 56, 56)
 
 
 def _windows_jax(jax: Any, x: Any, kind: str, size: int, stride: int, padding: int) -> Any:
-    """With the channels last; windows side by side are axes, which have the faster gradients."""
+    """jax's pools with the channels last. Adjacent windows are axes, whose gradients are faster."""
     if size == stride:
         batch, rows, columns, channels = x.shape
         windows = x.reshape(batch, rows // size, size, columns // size, size, channels)
@@ -188,7 +189,7 @@ def _windows_jax(jax: Any, x: Any, kind: str, size: int, stride: int, padding: i
 
 
 def _windows_numpy(x: Any, kind: str, size: int, stride: int, padding: int) -> Any:
-    """Slices of the image, one for each place in the window."""
+    """Slices of the image, one for each position in the window."""
     around = [(0, 0)] * 2 + [(padding, padding)] * 2
     if padding:
         x = np.pad(x, around, constant_values=-np.inf if kind == "max" else 0)

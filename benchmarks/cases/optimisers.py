@@ -1,4 +1,4 @@
-"""One optimiser step over 20 parameters that have gradients; torch takes its fastest way."""
+"""One optimiser step over 20 parameters with gradients. torch uses its fastest implementation."""
 
 from __future__ import annotations
 

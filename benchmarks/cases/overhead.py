@@ -1,4 +1,4 @@
-"""Small arrays, where what a library does around its kernels is all of the time."""
+"""Operations on small arrays, whose time is the libraries' overhead around their kernels."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _chain_numpy(g: Any, x: Any) -> Any:
         y = y + x
     dx = g.copy()  # from the first term
     for _ in range(CHAIN):
-        dx += g  # one for each x that was added
+        dx += g  # one for each added x
     return y, dx
 
 
@@ -185,7 +185,7 @@ LONG_CHAIN = 10**6
 
 
 def _adds(length: int, times: int) -> Builder:
-    """``times`` graphs of ``length`` adds, forward and backward, one after the other."""
+    """``times`` graphs of ``length`` adds, each forward and backward."""
 
     def build(lib: Any, g: Any, x: Any) -> Any:
         g, x = lib.array(g), lib.array(x, requires_grad=True)

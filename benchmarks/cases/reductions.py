@@ -1,4 +1,4 @@
-"""Reductions, softmax and running sums over every choice of axes of a few shapes, both ways."""
+"""Reductions, softmax and scans over all sets of axes of a few shapes, forward and backward."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Reduction:
-    """A reduction in each library: of an array and a tuple of axes.
+    """A reduction in each library, as a function of an array and a tuple of axes.
 
     ``gradient`` takes (upstream, result, array, axes), the first two with the reduced axes kept.
     ``traffic`` counts reads and writes of a whole array, forward and both ways.
     """
 
     numpy: Callable[..., Any]
-    eager: Callable[..., Any]  # of minigrad or torch first
-    jax: Callable[..., Any]  # of jax first
+    eager: Callable[..., Any]  # takes minigrad or torch first
+    jax: Callable[..., Any]  # takes jax first
     gradient: Callable[..., Any] | None
     traffic: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (2, 1))
     one_axis: bool = False
@@ -45,7 +45,7 @@ def _centred(x: Any, axes: Axes) -> Any:
 
 
 def _norm(x: Any, axes: Axes) -> Any:
-    """By a product of x and itself, which leaves no squares in memory."""
+    """The norm by a product of x and itself, which stores no squares."""
     if len(axes) == x.ndim:
         return np.linalg.norm(x)
     letters = "abc"[: x.ndim]
@@ -75,7 +75,10 @@ def _cumsum_gradient(g: Any, y: Any, x: Any, axes: Axes) -> Any:
 
 
 def _method(name: str, gradient: Any, **options: Any) -> _Reduction:
-    """A function of one name and meaning in all libraries; a method in NumPy and jax."""
+    """A function with the same name and meaning in all libraries.
+
+    In NumPy and jax it is a method.
+    """
     return _Reduction(
         lambda x, axes: getattr(x, name)(axes),
         lambda xp, x, axes: getattr(xp, name)(x, axes),
@@ -124,7 +127,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
         lambda xp, x, axes: xp.linalg.vector_norm(x, 2, axes),
         lambda jax, x, axes: jax.numpy.sqrt((x * x).sum(axes)),
         lambda g, y, x, axes: g / y * x,
-        tolerance=2e-3,  # of torch and NumPy, which add one by one
+        tolerance=2e-3,  # torch and NumPy add one by one
     ),
     "logsumexp": _Reduction(
         _logsumexp,
@@ -151,7 +154,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
         lambda xp, x, axes: xp.cumsum(x, axes[0]),
         lambda jax, x, axes: x.cumsum(axes[0]),
         _cumsum_gradient,
-        # Added one by one in float32, as NumPy does, errors build up.
+        # NumPy adds one by one in float32, so errors accumulate.
         **_KEEPS | {"traffic": ((1, 1), (2, 2)), "tolerance": 5e-3},
     ),
 }
@@ -165,7 +168,8 @@ def _declare(
     dropped = [n for axis, n in enumerate(shape) if axis not in axes or op.keeps_shape]
 
     def inputs(rng: Any) -> list[np.ndarray]:
-        # Off zero: in a sum of random signs the terms cancel, and the error is that of the terms.
+        # Values away from zero: with random signs the terms of a sum cancel, and the error is
+        # relative to the terms.
         x = rng.standard_normal(shape, dtype=np.float32) + np.float32(0.5)
         return [np.asarray(rng.uniform(0.5, 1.5, dropped), dtype=np.float32), x]
 
@@ -183,7 +187,7 @@ def _declare(
 
     size = 4.0 * float(np.prod(shape))
     shared: dict[str, Any] = {
-        "patience": 0.5,  # there are many of them
+        "patience": 0.5,  # there are many rows
         "tolerance": op.tolerance,
         "targets": [either(share(0.85), faster(1.2))],
     }
@@ -224,13 +228,14 @@ def _declare(
 
 
 def _choices(dimensions: int) -> list[Axes]:
-    """Every set of axes but the empty one."""
+    """Every set of axes except the empty one."""
     sets = (tuple(a for a in range(dimensions) if n >> a & 1) for n in range(1, 2**dimensions))
     return sorted(sets, key=lambda axes: (len(axes), axes))
 
 
 _SHAPES = ((4096, 1024), (1024, 4096), (64, 64, 1024))
-_QUICK, _QUICK_BACKWARD = {"sum", "softmax"}, {"sum", "max", "softmax"}  # along axis 0; both ways
+# along axis 0, forward and backward
+_QUICK, _QUICK_BACKWARD = {"sum", "softmax"}, {"sum", "max", "softmax"}
 for _name, _op in _REDUCTIONS.items():
     for _shape in _SHAPES:
         for _axes in _choices(len(_shape)):

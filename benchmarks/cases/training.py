@@ -1,6 +1,6 @@
-"""A whole training step of each model: forward, loss, backward and optimiser.
+"""Whole training steps of each model: forward, loss, backward and optimiser.
 
-What is checked are the loss and all weights after the first step.
+The loss and all weights are checked after the first step.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ for _problem in PROBLEMS.values():
             _builders,
             flops=_problem.flops,
             quick=not _problem.name.startswith("MLP 1024"),
-            # The first step of Adam has the size of the rate whatever the gradient's: where that is
-            # 0 but for rounding, its sign is arbitrary.
+            # The first step of Adam has the size of the rate, whatever the size of the gradient.
+            # Where the gradient is 0 up to rounding, the step's sign is arbitrary.
             tolerance=1e-4 if _problem.optimiser == "SGD" else 4e-3,
             targets=[t for start, t in _TARGETS.items() if _problem.name.startswith(start)],
             note="torch: nn modules, and the optimiser by loop, foreach or fused, whichever is "

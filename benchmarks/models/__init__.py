@@ -1,4 +1,4 @@
-"""The models of the training steps, each written for minigrad and torch, for jax, and for NumPy.
+"""Models of the training steps, each written for minigrad and torch, for jax, and for NumPy.
 
 All libraries start from the same weights and see the same batch in every step.
 """

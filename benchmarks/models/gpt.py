@@ -1,4 +1,4 @@
-"""A transformer that predicts the next token, after GPT-2 (Radford et al. 2019)."""
+"""A transformer that predicts the next token, like GPT-2 (Radford et al. 2019)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Gpt(Problem):
         self.length, self.batch, self.words, self.optimiser = length, batch, words, optimiser
         self.name = f"GPT {layers} layers of {width}, {batch}x{length} tokens, {optimiser}"
         dense = layers * 12 * width**2 + words * width
-        attention = layers * length * width  # two products, half of each behind the mask
+        attention = layers * length * width  # two products, half of each masked
         self.flops = 6.0 * batch * length * (dense + attention)
 
     def tiny(self) -> Gpt:

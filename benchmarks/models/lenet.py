@@ -1,4 +1,4 @@
-"""A small convolutional network after LeNet-5 (LeCun et al. 1998), with relu and max pooling."""
+"""A small convolutional network like LeNet-5 (LeCun et al. 1998), with relu and max pooling."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LeNet(Problem):
         return Net()
 
     def _torch(self, lib: Any, *inputs: Any) -> Any:
-        """With the channels first or last, too."""
+        """The module, for both layouts of channels."""
         last = ChannelsLast(lib.xp.get_num_threads())
         makers = {
             f"{way}{layout}": partial(self._eager, library, *inputs, way=options)
@@ -76,7 +76,7 @@ class LeNet(Problem):
         return fastest(makers)
 
     def jax(self, jax: Any, weights: Sequence[Any], x: Any) -> Any:
-        """With the channels last, where jax is fastest; the weights are the others'."""
+        """jax with the channels last, its fastest layout, and the same weights as the others."""
         relu = jax.nn.relu
 
         def convolved(x: Any, w: Any, b: Any, padding: int) -> Any:

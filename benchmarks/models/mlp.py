@@ -14,14 +14,14 @@ __all__ = ["Mlp", "linear_weights"]
 
 
 def linear_weights(rng: Any, fan_in: int, fan_out: int, bias: bool = True) -> list[np.ndarray]:
-    """Weight and bias of a layer as nn.Linear draws them."""
+    """Weight and bias of a layer, drawn as in nn.Linear."""
     bound = fan_in**-0.5
     shapes = [(fan_out, fan_in), (fan_out,)] if bias else [(fan_out, fan_in)]
     return [rng.uniform(-bound, bound, shape).astype(np.float32) for shape in shapes]
 
 
 class Mlp(Problem):
-    """Layers of these sizes."""
+    """A multilayer perceptron with these layer sizes."""
 
     def __init__(self, sizes: tuple[int, ...], batch: int, optimiser: str) -> None:
         self.sizes, self.batch, self.optimiser = sizes, batch, optimiser

@@ -1,4 +1,4 @@
-"""Description of a model, and the training step made of it for each library."""
+"""Description of a model, and its training step for each library."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 class Rule:
     """An optimiser's arithmetic.
 
-    ``jax(jnp, step, parameter, gradient, *state)`` gives the parameter and its state, of so many
-    arrays; ``numpy(step, parameter, gradient, *state)`` writes them in place.
+    ``jax(jnp, step, parameter, gradient, *state)`` returns the new parameter and state.
+    ``numpy(step, parameter, gradient, *state)`` updates both in place.
     """
 
     jax: Callable[..., Any]
@@ -108,13 +108,13 @@ WAYS: dict[str, Way] = {
 
 
 def options_of(name: str) -> dict[str, float]:
-    """The same for minigrad's and torch's optimiser."""
+    """The options for minigrad's and torch's optimiser."""
     extra = {"SGD": {"momentum": MOMENTUM}, "AdamW": {"weight_decay": DECAY}}
     return {"lr": RATE} | extra.get(name, {})
 
 
 def fastest_way(make: Callable[[Way], Callable[[], Any]]) -> Callable[[], Any]:
-    """torch's step by a loop, by foreach or fused: whichever is fastest here.
+    """torch's step by a loop, by foreach or fused: the fastest on this machine.
 
     ``make(way)`` makes the step, with ``way`` as the optimiser's arguments.
     """
@@ -132,20 +132,20 @@ def zeros_for(name: str, weights: Sequence[Any]) -> list[list[np.ndarray]]:
 class Problem(ABC):
     """A classifier with its batch and optimiser.
 
-    A step is forward, cross entropy, backward and optimiser; it returns the loss and all weights.
+    A step is forward, cross entropy, backward and optimiser. It returns the loss and all weights.
     """
 
     name: str
     optimiser: str
-    flops: float  # of the matrix products and convolutions of a step
+    flops: float  # FLOPs of the matrix products and convolutions of a step
 
     @abstractmethod
     def tiny(self) -> Problem:
-        """The same in small, to load what code it needs."""
+        """A tiny version of the problem, which loads the same code."""
 
     @abstractmethod
     def inputs(self, rng: Any) -> list[np.ndarray]:
-        """The batch, its labels, then the weights in the order of the module's parameters."""
+        """The batch, the labels, then the weights in the order of the module's parameters."""
 
     @abstractmethod
     def module(self, lib: Any) -> Any:
@@ -153,14 +153,14 @@ class Problem(ABC):
 
     @abstractmethod
     def jax(self, jax: Any, weights: Sequence[Any], x: Any) -> Any:
-        """The logits."""
+        """The logits in jax."""
 
     def by_hand(self, x: Any, labels: Any, weights: list[Any]) -> tuple[Any, list[Any]]:
         """Loss and gradients in NumPy."""
         raise NotImplementedError
 
     def builders(self, torch_way: Way | None = None) -> dict[str, Callable[..., Callable[[], Any]]]:
-        """Of the training step; torch's optimiser in this way, or in the fastest."""
+        """Builders of the training step. torch's optimiser runs in this way, or in the fastest."""
         torch = self._torch if torch_way is None else partial(self._eager, way=torch_way)
         found = {"minigrad": self._eager, "torch": torch, "jax": self._jax}
         if type(self).by_hand is not Problem.by_hand:

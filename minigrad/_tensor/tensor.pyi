@@ -579,21 +579,21 @@ class Tensor(TensorBase):
     def bitwise_right_shift_(self, *args: Any, **kwargs: Any) -> Tensor:
         """:func:`minigrad.bitwise_right_shift`, written over this tensor; returns it."""
     def uniform_(self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with uniform values in [from, to); returns the tensor."""
+        """Fill with uniform values in [from, to), and return the tensor."""
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with normally distributed values; returns the tensor."""
+        """Fill with normally distributed values, and return the tensor."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Fill with 1 with probability p, a number or a tensor, else 0; returns the tensor."""
+        """Fill with 1 with probability p, a number or a tensor, else 0. Returns the tensor."""
     def exponential_(self, lambd: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with exponentially distributed values of a rate; returns the tensor."""
+        """Fill with exponentially distributed values with a rate, and return the tensor."""
     def random_(self, from_: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Fill with integers in [from, to); returns the tensor."""
+        """Fill with integers in [from, to), and return the tensor."""
     def geometric_(self, p: builtins.float, *, generator: Generator | None = None) -> Tensor:
-        """Fill with the number of trials up to the first success, of probability p; returns it."""
+        """Fill with numbers of trials up to the first success with probability p. Returns the tensor."""
     def log_normal_(self, mean: builtins.float = 1.0, std: builtins.float = 2.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with numbers whose logarithm is normally distributed; returns the tensor."""
+        """Fill with numbers whose logarithm is normally distributed, and return the tensor."""
     def cauchy_(self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with numbers of the Cauchy distribution; returns the tensor."""
+        """Fill with numbers of the Cauchy distribution, and return the tensor."""
     def abs(self) -> Tensor:
         """|x|; its derivative at 0 is 0."""
     def absolute(self) -> Tensor:

@@ -1,9 +1,8 @@
 """The namespace of the Python array API standard, version 2024.12, on tensors.
 
-``x.__array_namespace__()`` gives this module. Names, arguments and results are the standard's;
-where PyTorch has another meaning under the same name, ``mg.name`` keeps PyTorch's. The dtypes are
-those that minigrad has. There are no complex numbers and no Fourier transforms. Results have
-gradients, as those of ``mg`` have.
+``x.__array_namespace__()`` gives this module. Names, arguments and results are the standard's.
+Where PyTorch's meaning of a name differs, ``mg.name`` has PyTorch's. The dtypes are minigrad's.
+There are no complex dtypes and no Fourier transforms. Results have gradients, as in ``mg``.
 
 Source: https://data-apis.org/array-api/2024.12/API_specification.
 

@@ -28,12 +28,12 @@ def arange(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """start, start + step, ... up to but without stop, in a vector that may be empty."""
+    """A vector of start, start + step, ... below stop. It may be empty."""
     return creation.arange(start, stop, step, dtype=dtype, device=device)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of whatever was in memory."""
+    """An uninitialised tensor."""
     return creation.empty(shape, dtype=dtype, device=device)
 
 
@@ -48,7 +48,7 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def full(shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of one value."""
+    """A tensor filled with one value."""
     return creation.full(shape, fill_value, dtype=dtype, device=device)
 
 
@@ -78,14 +78,14 @@ def linspace(
     device: Any = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """``num`` evenly spaced values from start to stop, or up to stop without the ``endpoint``."""
+    """``num`` evenly spaced values from start to stop. ``endpoint`` says if stop is included."""
     if endpoint:
         return creation.linspace(start, stop, num, dtype=dtype, device=device)
     return creation.linspace(start, stop, num + 1, dtype=dtype, device=device)[:-1]
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Grids of coordinates; the first two dimensions are swapped unless ``indexing="ij"``."""
+    """Grids of coordinates. The first two dimensions are swapped unless ``indexing="ij"``."""
     return f.meshgrid(*arrays, indexing=indexing)
 
 
@@ -113,23 +113,23 @@ _KINDS["numeric"] = _KINDS["integral"] | _KINDS["real floating"]
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """The values in another dtype; without ``copy``, x itself where it has that dtype."""
+    """The values in another dtype. Without ``copy`` it is x itself if it has this dtype."""
     on_cpu(device)
     made = f.to(x, as_dtype(dtype))
     return f.clone(made) if copy and made is x else made
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether every value of a dtype, or of a tensor's, has its like in the other dtype's range."""
+    """True if the other dtype can hold every value of a dtype, or of a tensor's dtype."""
     given, target = as_dtype(getattr(from_, "dtype", from_)), as_dtype(to)
     return promoted_dtype(given, target) is target
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
-    """Whether a dtype is of a kind, of one of several, or another dtype.
+    """True if a dtype is of a kind, of one of several kinds, or equal to a dtype.
 
     The kinds are "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating" and "numeric". ValueError for any other name.
+    "complex floating" and "numeric". Raises ValueError for any other name.
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -144,7 +144,7 @@ class Info:
     """Result of ``__array_namespace_info__()``: the dtypes, devices and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether there are boolean indices, shapes that depend on data, and the most dims."""
+        """The capabilities: boolean indices, data-dependent shapes, and the most dimensions."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}
 
     def default_device(self) -> Any:
@@ -152,16 +152,16 @@ class Info:
         return CPU
 
     def devices(self) -> list[Any]:
-        """The CPU alone."""
+        """A list with the CPU."""
         return [CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The dtypes of new tensors whose dtype is not given."""
+        """The default dtypes of new tensors."""
         on_cpu(device)
         return {"real floating": default_dtype(), "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The dtypes by their names, or those of a kind."""
+        """The dtypes by name, or the dtypes of a kind."""
         on_cpu(device)
         standard = {n: d for n, d in by_name.items() if n not in ("float16", "bfloat16")}
         return {n: d for n, d in standard.items() if kind is None or isdtype(d, kind)}
@@ -176,7 +176,7 @@ def namespace_info() -> Info:
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
-    """Each element brought into [min, max]; a bound that is None is none."""
+    """Clamp each element to [min, max]. None means no bound."""
     return f.clone(x) if min is None and max is None else f.clamp(x, min, max)
 
 
@@ -196,28 +196,34 @@ def min(x: Tensor, /, *, axis: Dims = None, keepdims: bool = False) -> Tensor:  
 def std(
     x: Tensor, /, *, axis: Dims = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The standard deviation; sums of squares are divided by n - correction."""
+    """The standard deviation. Sums of squares are divided by n - correction."""
     return f.std(x, axis, keepdim=keepdims, correction=correction)
 
 
 def var(
     x: Tensor, /, *, axis: Dims = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The variance; sums of squares are divided by n - correction."""
+    """The variance. Sums of squares are divided by n - correction."""
     return f.var(x, axis, keepdim=keepdims, correction=correction)
 
 
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Running sums along an axis, which a vector need not name; with a 0 before, if wanted."""
+    """Cumulative sums along an axis, which is optional for a vector.
+
+    ``include_initial`` puts a 0 before the sums.
+    """
     return _running("cumulative_sum", f.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Running products along an axis, which a vector need not name; with a 1 before, if wanted."""
+    """Cumulative products along an axis, which is optional for a vector.
+
+    ``include_initial`` puts a 1 before the products.
+    """
     return _running("cumulative_prod", f.cumprod, 1, x, axis, dtype, include_initial)
 
 
@@ -240,7 +246,7 @@ def _running(
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
 ) -> Tensor:
-    """Differences of neighbours along an axis, n times over."""
+    """Differences of neighbours along an axis, taken n times."""
     return f.diff(x, n, axis, prepend, append)
 
 
@@ -248,17 +254,17 @@ def diff(
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The tensors in the shape they have together."""
+    """The tensors broadcast to their common shape."""
     return f.broadcast_tensors(*arrays)
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """The elements repeated along dimensions of size 1, or that are new; a view."""
+    """A view with the elements repeated along dimensions of size 1 and new dimensions."""
     return f.broadcast_to(x, shape)
 
 
 def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
-    """A dimension of size 1 more, at ``axis`` of the result."""
+    """Insert a dimension of size 1 at ``axis`` of the result."""
     return f.unsqueeze(x, axis)
 
 
@@ -268,12 +274,12 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
-    """Each element a number of times, along an axis or of the flattened tensor."""
+    """Repeat each element along an axis, or of the flattened tensor."""
     return f.repeat_interleave(x, repeats, axis)
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
-    """The elements in another shape; ValueError if ``copy=False`` and they have to be moved."""
+    """The elements in another shape. Raises ValueError if ``copy=False`` and a copy is needed."""
     if copy is False:
         return f.view(x, shape)
     return f.reshape(f.clone(x) if copy else x, shape)
@@ -285,7 +291,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """The last two dimensions swapped; ValueError for fewer."""
+    """The last two dimensions swapped. Raises ValueError for fewer dimensions."""
     if x.ndim < 2:
         raise ValueError(f"[matrix_transpose] a tensor of {x.ndim} dimensions holds no matrix")
     return f.transpose(x, -2, -1)
@@ -295,7 +301,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The positions of what is not 0, as an index for each dimension."""
+    """The positions of the elements that are not 0, as an index for each dimension."""
     if not x.ndim:
         raise ValueError("[nonzero] a tensor without dimensions has no positions")
     return f.nonzero(x, as_tuple=True)
@@ -307,7 +313,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The entries at positions along an axis, which a vector need not name."""
+    """The entries at positions along an axis, which is optional for a vector."""
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"[take] a tensor of {x.ndim} dimensions needs an axis")
@@ -324,7 +330,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 class UniqueAll(NamedTuple):
-    """The distinct values, where each is first, which each element is, and how often each is."""
+    """The distinct values, their first positions, the inverse indices and the counts."""
 
     values: Tensor
     indices: Tensor
@@ -333,21 +339,21 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """The distinct values, and how often each is."""
+    """The distinct values and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct values, and which of them each element is."""
+    """The distinct values, and the index of each element among them."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct values in order, and all that is known of them; NaN differs from NaN."""
+    """The distinct values in order, first positions, inverse and counts. NaN differs from NaN."""
     values, inverse, counts = f.unique(x, return_inverse=True, return_counts=True)
     order = f.argsort(f.ravel(inverse), 0)
     first = f.sub(f.cumsum(counts, 0), counts)
@@ -355,17 +361,17 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct values in order, and how often each is; NaN differs from NaN."""
+    """The distinct values in order, and their counts. NaN differs from NaN."""
     return UniqueCounts(*f.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct values in order, and which of them each element is; NaN differs from NaN."""
+    """The distinct values in order, and each element's index among them. NaN differs from NaN."""
     return UniqueInverse(*f.unique(x, return_inverse=True))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct values in order; NaN differs from NaN."""
+    """The distinct values in order. NaN differs from NaN."""
     return f.unique(x)
 
 
@@ -375,12 +381,12 @@ def unique_values(x: Tensor, /) -> Tensor:
 def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
-    """Sums of products over pairs of axes, or over the last of x1 and the first of x2."""
+    """Sums of products over pairs of axes, or over the last axes of x1 and the first of x2."""
     return f.tensordot(x1, x2, axes)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sums of products along an axis, counted from the end; the others are broadcast."""
+    """Sums of products along an axis, counted from the end. The other axes are broadcast."""
     from minigrad.functions.products import vecdot as product
 
     return product(x1, x2, dim=axis)

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The factor L of a positive definite x = L L^T, or its transpose."""
+    """The Cholesky factor L of a positive definite x = L L^T, or its transpose."""
     return linalg.cholesky(x, upper=upper)
 
 
@@ -71,7 +71,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 
 def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
-    """The pseudo-inverse; singular values up to ``rtol`` times the largest count as 0."""
+    """The pseudo-inverse. Singular values up to ``rtol`` times the largest count as 0."""
     return linalg.pinv(x, rtol=rtol)
 
 

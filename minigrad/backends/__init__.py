@@ -1,4 +1,4 @@
-"""``torch.backends`` for PyTorch programs: none of the backends is here."""
+"""``torch.backends`` for PyTorch programs: minigrad has none of these backends."""
 
 from minigrad.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 

@@ -42,32 +42,32 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """RuntimeError: there is no device of this kind."""
+    """Raise a RuntimeError: there is no CUDA device."""
     on_cpu("cuda")
     return -1
 
 
 def set_device(device: Any) -> None:
-    """RuntimeError for any device."""
+    """Raise a RuntimeError for any device."""
     on_cpu(f"cuda:{device}" if isinstance(device, int) else device)
 
 
 def get_device_name(device: Any = None) -> str:
-    """RuntimeError: there is no device of this kind."""
+    """Raise a RuntimeError: there is no CUDA device."""
     on_cpu("cuda")
     return ""
 
 
 def empty_cache() -> None:
-    """Nothing: no memory of a device is held."""
+    """Do nothing: there is no device memory."""
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing: an operation is done when it returns."""
+    """Do nothing: an operation is complete when it returns."""
 
 
 def memory_allocated(device: Any = None) -> int:
-    """0: no memory of a device is in use."""
+    """0: there is no device memory."""
     return 0
 
 
@@ -75,4 +75,4 @@ max_memory_allocated = memory_allocated
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Nothing: there is no peak."""
+    """Do nothing: there is no device memory."""

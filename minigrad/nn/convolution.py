@@ -208,7 +208,7 @@ class _ConvTranspose(_Convolution):
         )
 
     def _extra(self, x: Tensor, output_size: Any) -> Sizes:
-        """The output_padding for this output size. Of a longer size the last entries count."""
+        """The output_padding for this output size. Only the last entries of a longer size count."""
         op = type(self).__name__
         many = isinstance(output_size, (tuple, list))
         sizes = per_axis(

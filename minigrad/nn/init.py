@@ -169,9 +169,9 @@ def trunc_normal_(
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that makes up for the loss of standard deviation in the function of this name.
 
-    It is 1 for "linear", "sigmoid" and convolutions by their names, 5/3 for "tanh", sqrt(2) for
-    "relu" and 3/4 for "selu". "leaky_relu" has sqrt(2 / (1 + param**2)), where the slope ``param``
-    is by default 0.01. Raises ValueError for other names.
+    It is 1 for "linear", "sigmoid" and convolutions by their names. It is 5/3 for "tanh", sqrt(2)
+    for "relu" and 3/4 for "selu". "leaky_relu" has sqrt(2 / (1 + param**2)), where the slope
+    ``param`` is by default 0.01. Raises ValueError for other names.
 
     >>> calculate_gain("tanh")
     1.6666666666666667

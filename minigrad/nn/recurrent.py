@@ -396,9 +396,9 @@ class RNN(_OneState):
 class GRU(_OneState):
     """Gated recurrent units (Cho et al. 2014). Arguments, shapes and states are those of `RNN`.
 
-    The formulas are ``r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)``, z likewise, ``n = tanh(W_in x +
-    b_in + r * (W_hn h + b_hn))`` and ``h = (1 - z) * n + z * h``. The weights have the rows of r, z
-    and n in this order.
+    The gates are ``r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)`` and z likewise. With ``n =
+    tanh(W_in x + b_in + r * (W_hn h + b_hn))`` the next state is ``h = (1 - z) * n + z * h``. The
+    weights have the rows of r, z and n in this order.
 
     >>> import minigrad as mg
     >>> y, h = mg.nn.GRU(3, 4, num_layers=2, bidirectional=True)(mg.ones(5, 2, 3))

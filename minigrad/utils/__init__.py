@@ -1,4 +1,4 @@
-"""PyTorch's namespace ``torch.utils``, whose parts are loaded when first asked for."""
+"""PyTorch's namespace ``torch.utils``, whose parts are loaded at first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,6 @@
-"""SummaryWriter: logs of scalars, histograms, images and texts that TensorBoard shows.
+"""The class SummaryWriter: logs of scalars, histograms, images and texts for TensorBoard.
 
-It needs the package ``tensorboard``, which has the file format: ``pip install
-"minigrad[tensorboard]"``.
+It needs the package ``tensorboard`` for the file format: ``pip install "minigrad[tensorboard]"``.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ __all__ = ["SummaryWriter"]
 
 
 class SummaryWriter:
-    """Writes logs to a directory, with the methods of PyTorch's class that programs use.
+    """Writer of logs to a directory, with the methods of PyTorch's class that programs use.
 
-    ``log_dir`` is by default ``runs/`` and the time, the machine's name and ``comment``. At
-    most ``max_queue`` events wait, for at most ``flush_secs`` seconds. A step is an
-    integer; ``walltime`` is in seconds since 1970, and now by default. Values may be tensors of
-    any kind, arrays or numbers.
+    ``log_dir`` is by default ``runs/`` followed by the time, the machine's name and ``comment``. At
+    most ``max_queue`` events wait, for at most ``flush_secs`` seconds. A step is an integer.
+    ``walltime`` is in seconds since 1970, by default now. Values may be tensors of any library,
+    arrays or numbers.
 
     Raises ImportError without the package tensorboard.
 
@@ -56,7 +55,7 @@ class SummaryWriter:
             log_dir = Path("runs") / f"{now}_{socket.gethostname()}{comment}"
         self.log_dir = str(log_dir)
         self._options = (max_queue, flush_secs, filename_suffix)
-        self._files: dict[str, Any] = {}  # by directory
+        self._files: dict[str, Any] = {}  # open files by directory
         if purge_step is not None:
             log = self._events.SessionLog(status=self._events.SessionLog.START)
             self._file(self.log_dir).add_event(
@@ -72,7 +71,7 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """Write a number; tags with the same text before a "/" are shown together."""
+        """Write a number. Tags with the same text before a "/" are shown together."""
         self._write(self._scalar(tag, scalar_value), global_step, walltime)
 
     def add_scalars(
@@ -82,7 +81,7 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Write several numbers that are drawn together: each as a run of its own."""
+        """Write several numbers that are drawn together, each as a separate run."""
         for tag, number in tag_scalar_dict.items():
             run = f"{self.log_dir}/{main_tag.replace('/', '_')}_{tag}"
             self._write(self._scalar(main_tag, number), global_step, walltime, run)
@@ -96,7 +95,9 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Write how values are distributed; ``bins`` is NumPy's, or TensorFlow's by default.
+        """Write a histogram of values.
+
+        ``bins`` is NumPy's argument, or by default TensorFlow's bins.
 
         Raises ValueError if there are no values, or none is finite.
         """
@@ -127,7 +128,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """Write an image of 1 or 3 channels; floats are from 0 to 1, uint8 from 0 to 255."""
+        """Write an image of 1 or 3 channels. Floats are from 0 to 1, uint8 from 0 to 255."""
         pixels = _pixels(_array(img_tensor), dataformats)
         height, width, channels = pixels.shape
         image = self._made.Summary.Image(
@@ -146,7 +147,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Write several images of one size as one, some eight in a row."""
+        """Write several images of one size as one image, with about eight in a row."""
         x = np.moveaxis(_array(img_tensor), dataformats.upper().index("N"), 0)
         images = [_pixels(image, dataformats.upper().replace("N", "")) for image in x]
         columns = min(8, len(images))
@@ -164,7 +165,7 @@ class SummaryWriter:
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
-        """Write a figure of matplotlib's, or a list of them, and close it unless told not to."""
+        """Write a matplotlib figure, or a list of figures, and close them if ``close`` is True."""
         pyplot = import_module("matplotlib.pyplot")
         figures = figure if isinstance(figure, list) else [figure]
         for one in figures:
@@ -207,7 +208,7 @@ class SummaryWriter:
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
-        """Write a run's hyperparameters, as a table, and the metrics that it reached."""
+        """Write a run's hyperparameters, as a table, and its metrics."""
         lines = [f"| {name} | {value} |" for name, value in hparam_dict.items()]
         table = "\n".join(["| name | value |", "|---|---|", *lines])
         self.add_text(run_name or "hparams", table, global_step)
@@ -215,7 +216,7 @@ class SummaryWriter:
             self.add_scalar(name, number, global_step)
 
     def add_graph(self, model: Any, input_to_model: Any = None, *args: Any, **kwargs: Any) -> None:
-        """Nothing but a warning: :func:`minigrad.draw_graph` draws graphs."""
+        """Warn that nothing is written: :func:`minigrad.draw_graph` draws graphs."""
         warnings.warn(
             "[add_graph] TensorBoard's graphs are not written: mg.draw_graph draws them",
             stacklevel=2,
@@ -226,12 +227,12 @@ class SummaryWriter:
         return self.log_dir
 
     def flush(self) -> None:
-        """Write to the files what waits."""
+        """Write waiting events to the files."""
         for file in self._files.values():
             file.flush()
 
     def close(self) -> None:
-        """Write what waits and close the files; a later call opens new ones."""
+        """Write waiting events and close the files. A later call opens new files."""
         for file in self._files.values():
             file.close()
         self._files.clear()
@@ -282,7 +283,7 @@ def _array(x: Any) -> Any:
 
 
 def _edges() -> Any:
-    """The bins of TensorFlow's histograms: each a tenth wider than the one nearer to 0."""
+    """The bins of TensorFlow's histograms: each is a tenth wider than the next one towards 0."""
     positive = 1e-12 * 1.1 ** np.arange(774)  # to 1e20
     return np.concatenate([[-np.inf], -positive[::-1], [0.0], positive, [np.inf]])
 

@@ -1,6 +1,6 @@
-"""Imported before minigrad by programs run in the repository's root, whose own may not be compiled.
+"""Import hook for programs in the repository's root, whose minigrad may not be compiled.
 
-The installed one is then found instead.
+It is imported before minigrad. The installed minigrad is then found instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Partial derivatives of the elementwise operations in mpmath, exact at every magnitude.
 
-Each takes and gives mpmath numbers at the working precision, NaN where there is no derivative. They
-know nothing of the engine.
+Each function takes and returns mpmath numbers at the working precision, NaN where there is no
+derivative. None uses the engine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAN, INF = mpmath.nan, mpmath.inf
 
 
 def _over(a, b):
-    """a / b as floats divide: a pole is infinite."""
+    """a / b with the result of floats: infinite at a pole."""
     if b != 0:
         return a / b
     return NAN if a == 0 or mpmath.isnan(a) else INF * mpmath.sign(a)

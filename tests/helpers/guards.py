@@ -1,4 +1,4 @@
-"""Operands between protected pages, and a process of its own for tests that may crash."""
+"""Operands between protected pages, and separate processes for tests that may crash."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def guarded(rng, a):
-    """The same values, read only, between two pages that cannot be read, next to one of them.
+    """The same values, read-only, between two protected pages and next to one of them.
 
-    They are neighbours, or lie apart on the last axis, in any order of the axes.
+    The elements are adjacent, or have gaps on the last axis, in any order of the axes.
     """
     order, step = np.arange(a.ndim), 1
     if rng.random() < 0.4:
@@ -37,12 +37,12 @@ def guarded(rng, a):
     offset = page + (room - span if rng.random() < 0.7 else 0)
     to = np.ndarray(a.shape, a.dtype, memory, offset, [s * a.itemsize for s in strides])
     to[...] = a
-    to.flags.writeable = False  # so that the tape keeps this memory and no copy
+    to.flags.writeable = False  # so that the tape saves this memory and no copy
     return to
 
 
 def apart(file, *arguments):
-    """Run a test's file as a program; what it printed last is told where it does not end well."""
+    """Run a test's file as a program. On failure its last output is shown."""
     done = subprocess.run(
         [sys.executable, file, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([p for p in sys.path if p])},

@@ -1,4 +1,4 @@
-"""Interrupts before a chosen instruction of the package's bytecode."""
+"""Interrupts before a chosen bytecode instruction of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OURS = str(Path(mg.__file__).parent)
 
 
 def interrupted(action, n):
-    """Whether the action comes to its n-th instruction, before which it is interrupted."""
+    """Interrupt an action before its n-th instruction. True if it has so many instructions."""
     done = 0
 
     def tracer(frame, what, _):
@@ -33,8 +33,8 @@ def interrupted(action, n):
         return True
     finally:
         sys.settrace(before)
-        # Where the tracer comes before a scope or a lock is entered or left, Python itself sees no
-        # interrupt.
+        # Python itself handles no interrupt at these points, before a scope or a lock is entered or
+        # left.
         engine._delivering = type(engine._delivering)()
         tensor_base._changing_views = type(tensor_base._changing_views)()
         grad_mode._scope.set(None)

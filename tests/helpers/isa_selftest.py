@@ -1,6 +1,7 @@
-"""A compact numerical self-test, run by test_isa.py in a process under each instruction set.
+"""A compact numerical self-test, which test_isa.py runs in a process per instruction set.
 
-Checks results against NumPy and prints digests of the elementwise ones, to compare between runs.
+It checks results against NumPy. It prints digests of elementwise results, which are compared
+between runs.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ rng = np.random.default_rng(0)
 
 
 def digest(values):
-    """A digest of the bits, where all NaN count as one."""
+    """A digest of the bits. All NaN count as equal."""
     return hashlib.sha256(np.where(np.isnan(values), 7, values).tobytes()).hexdigest()
 
 
 def elementwise(dtype):
-    """Digests of every elementwise operation on numbers of all sizes, after checking them."""
+    """Check every elementwise operation on numbers of all sizes, and return digests."""
     bits, top = (np.uint32, 2**31) if dtype is np.float32 else (np.uint64, 2**63)
     digests = {}
     for row in [row for row in TABLE.values() if row.family == "pointwise"]:
@@ -48,13 +49,13 @@ def elementwise(dtype):
 
 
 def close(got, want, ulps, size=1.0):
-    """Within so many ULP of terms whose absolute values add up to ``size``."""
+    """True within so many ULP of terms whose absolute values add up to ``size``."""
     tolerance = ulps * np.finfo(got.detach().numpy().dtype).eps
     np.testing.assert_allclose(got.detach().numpy(), want, rtol=tolerance, atol=tolerance * size)
 
 
 def arrays(dtype):
-    """Products, reductions, softmax, indexing and a gradient."""
+    """Check products, reductions, softmax, indexing and a gradient."""
     a, b = rng.normal(size=(67, 129)).astype(dtype), rng.normal(size=(129, 45)).astype(dtype)
     x, y = mg.tensor(a), mg.tensor(b)
     p, q = a.astype(np.float64), b.astype(np.float64)

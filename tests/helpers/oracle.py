@@ -1,7 +1,7 @@
 """Oracle of the operations: NumPy in a wider type, finite differences, and distances in ULP.
 
-Nothing here reads the op table or uses the engine's own derivatives, so that neither can vouch for
-itself. References take and give arrays of ``wide(dtype)``; they know nothing of float32.
+Nothing here uses formulas of the op table or the engine's derivatives. References take and return
+arrays of ``wide(dtype)``, also for float32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HAS_LONG = np.finfo(LONG).nmant > np.finfo(np.float64).nmant
 
 
 def wide(dtype):
-    """A type with spare digits to compute a reference in."""
+    """A wider type, in which references are computed."""
     return np.float64 if np.dtype(dtype) == np.float32 else LONG
 
 
@@ -28,15 +28,15 @@ def wide(dtype):
 
 
 def accuracy(row, dtype):
-    """The largest error in ULP that a row of the op table allows itself in this build."""
+    """The largest error in ULP that a row of the op table states for this build."""
     limit = row.accuracy[np.dtype(dtype) == np.float64]
     if limit and np.dtype(dtype) == np.float64 and not HAS_LONG:
-        limit += 0.5  # the reference itself is rounded
-    return limit * (2 if isa == "baseline" else 1)  # which has no fused multiply-add
+        limit += 0.5  # the reference is rounded too
+    return limit * (2 if isa == "baseline" else 1)  # the baseline has no fused multiply-add
 
 
 def size_of_terms(name, inputs):
-    """The size of terms that cancel in an operation, where its error is meant in units of that."""
+    """The size of the terms that cancel in an operation, if its error is relative to them."""
     if name not in TERMS:
         return 0
     with np.errstate(all="ignore"):
@@ -45,7 +45,7 @@ def size_of_terms(name, inputs):
 
 
 def assert_pointwise(row, got, *inputs):
-    """``got`` is what a row of the op table should give, within the accuracy that it states."""
+    """Assert that ``got`` is the result of a row within the accuracy that the row states."""
     limit = accuracy(row, got.dtype)
     if limit:
         want = pointwise(row.name, *inputs)
@@ -66,16 +66,16 @@ def pointwise(name, *inputs):
 
 
 def ulps(got, reference, size=0):
-    """How far each value is from a wider reference, in units of the last place of the result.
+    """The distance of each value from a wider reference, in ULP of the result.
 
-    Or of ``size`` where that is larger: of the terms that cancelled. NaN and infinities count as 0
-    where they agree and as infinitely far where they do not.
+    The unit is that of ``size``, the size of cancelling terms, where it is larger. NaN and
+    infinities have the distance 0 if they agree, else infinity.
     """
     with np.errstate(all="ignore"):
         rounded = reference.astype(got.dtype)
         unit = np.spacing(np.maximum(np.abs(rounded), size).astype(got.dtype))
         unit = unit.astype(reference.dtype)
-        # Values that only rounding makes infinite are measured from the largest number there is.
+        # Values that only rounding makes infinite are measured from the largest finite number.
         largest = np.finfo(got.dtype).max
         top = np.isinf(rounded) & np.isfinite(reference)
         unit = np.where(top, np.spacing(largest), unit)
@@ -88,7 +88,7 @@ def ulps(got, reference, size=0):
 
 
 def assert_ulps(got, reference, limit, inputs=(), size=0):
-    """Every value within ``limit`` ULP; 0 means the correctly rounded one, its sign included."""
+    """Assert that every value is within ``limit`` ULP. 0 means correctly rounded, with its sign."""
     assert got.shape == reference.shape
     if not got.size:
         return
@@ -109,14 +109,14 @@ def assert_ulps(got, reference, limit, inputs=(), size=0):
 
 
 def same_values(a, b):
-    """Where two arrays hold the same value: NaN like NaN, and 0 unlike -0."""
+    """True where two arrays have the same value. NaN equals NaN, and 0 differs from -0."""
     if a.dtype.kind != "f":
         return a == b
     return (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
 
 
 def assert_same(got, expected):
-    """The same dtype, shape and values, NaN and signs of zero included."""
+    """Assert the same dtype, shape and values, including NaN and signs of zero."""
     got, expected = np.asarray(got), np.asarray(expected)
     assert got.dtype == expected.dtype, f"{got.dtype} is not {expected.dtype}"
     assert got.shape == expected.shape, f"{got.shape} is not {expected.shape}"
@@ -178,7 +178,7 @@ def tensor_in_layout(values, layout, requires_grad=False):
 def any_view(data, shape, elements):
     """A view with drawn strides: an array of ``shape`` and the same view of it as a tensor.
 
-    ``data`` is Hypothesis's; axes are permuted, stepped over, reversed, cut and broadcast.
+    ``data`` is Hypothesis's. Axes are permuted, strided, reversed, cut and broadcast.
     """
     ndim = len(shape)
     order = data.draw(st.permutations(range(ndim)))
@@ -254,9 +254,9 @@ def gradients_of(op, create_graph=False):
 def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
     """Compare first and second derivatives of ``op`` with finite differences, in float64.
 
-    The cotangents are random, the inputs read-only, and the first derivative is checked on both
-    of its paths: the fused kernels, and the formulas that ``create_graph`` uses. The second is
-    checked in a random direction of the inputs: how gradients and value change along it.
+    The cotangents are random and the inputs read-only. The first derivative is checked on both
+    paths: the fused kernels, and the formulas that ``create_graph`` uses. The second derivative is
+    checked along a random direction of the inputs.
     """
     inputs = [np.array(x, np.float64) for x in inputs]
     for x in inputs:
@@ -301,7 +301,7 @@ def check_gradients(op, inputs, rng, *, second=True, rtol=1e-8, atol=1e-9):
 
 
 def derivatives(f, *values, dtype=mg.float64, upstream=1.0, graph=True):
-    """The value of ``f`` at numbers or lists of them, and its gradients; all as numbers.
+    """The value of ``f`` at numbers or lists of numbers, and its gradients, all as numbers.
 
     With ``graph`` also the gradients of the sum of these gradients.
     """
@@ -318,9 +318,11 @@ def derivatives(f, *values, dtype=mg.float64, upstream=1.0, graph=True):
 
 
 def assert_row(f, values, y, g, gg=None, *, upstream=1.0, dtype=None, within=0):
-    """A row of the edge table: value, gradient on both paths and, if given, second derivative.
+    """Check a row of the edge table: value, gradient on both paths and, if given, second
+    derivative.
 
-    In the dtype, or in both; exactly, or ``within`` that many times 1e-6 (float32) or 1e-14.
+    The check is in the dtype, or in both. It is exact, or within ``within`` times 1e-6 (float32) or
+    1e-14.
     """
     for of in (mg.float32, mg.float64) if dtype is None else (dtype,):
         limit = within * (1e-6 if of is mg.float32 else 1e-14)
@@ -334,6 +336,6 @@ def assert_row(f, values, y, g, gg=None, *, upstream=1.0, dtype=None, within=0):
 
 
 def _assert_near(got, want, dtype, limit, what):
-    # 0 and -0 are the same slope
+    # 0 and -0 are the same derivative
     got, want = (np.array(v, dtype.name) + 0.0 for v in (got, want))
     np.testing.assert_allclose(got, want, limit, 0, err_msg=what)

@@ -1,7 +1,7 @@
 """Reference values and partial derivatives of the elementwise operations, by name.
 
-References take and give arrays of a wide type (see oracle.wide): SciPy and NumPy in double for
-float32, long double or mpmath for float64. They know nothing of the engine.
+References take and return arrays of a wide type (see oracle.wide): SciPy and NumPy in double for
+float32, long double or mpmath for float64. None uses the engine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def _long(value):
 def _exactly(narrow, exact):
     """A reference in double by ``narrow`` (SciPy's), and in long double by mpmath's ``exact``.
 
-    The latter is for finite numbers; it may fail at a pole or far out, where ``narrow`` is right.
+    ``exact`` serves finite numbers. It may fail at a pole or for large numbers, where ``narrow`` is
+    right.
     """
 
     def at(*values):
@@ -62,7 +63,7 @@ def _scale(a, b):
 
 
 def _of_numbers(choose):
-    """np.fmax of np.maximum. NumPy's own makes NaN of a number and a signalling NaN on aarch64."""
+    """np.fmax from np.maximum. NumPy's fmax of a number and a signalling NaN is NaN on aarch64."""
 
     def reference(a, b):
         return choose(np.where(a != a, b, a), np.where(b != b, a, b))
@@ -155,7 +156,7 @@ def _lgamma(x):
 
 
 def _pow(a, b):
-    """NumPy's, but in double for infinite bases: the GNU C library errs with (-inf)^-(2^63)."""
+    """NumPy's power, in double for infinite bases: the GNU C library errs with (-inf)^-(2^63)."""
     y = np.power(a, b)
     if a.dtype.kind != "f":
         return y
@@ -163,7 +164,7 @@ def _pow(a, b):
 
 
 def _logit(x):
-    middle = 2 * np.arctanh(2 * x - 1)  # where the logarithms of the other form cancel
+    middle = 2 * np.arctanh(2 * x - 1)  # the logarithms of the other form cancel here
     return np.where(np.abs(x - 0.5) < 0.25, middle, np.log(x) - np.log1p(-x))
 
 
@@ -272,7 +273,7 @@ def _log_size(x):
     return np.where(x < 0, np.maximum(np.log(np.abs(x)), 0.125), 0)
 
 
-# The size of terms that may cancel, in units of whose last place the error is then meant.
+# The size of terms that may cancel. The error is then in ULP of this size.
 TERMS = {
     "logaddexp": np.maximum,
     "logaddexp2": np.maximum,

@@ -1,7 +1,7 @@
-"""Families of operations whose size is varied, for the tests of the sizes at which work is cut.
+"""Families of operations of varied size, for the tests of the sizes at which work is cut.
 
-A function makes operations with operands of a size ``n``: an axis of n elements. For functions
-named after a total or after work, it is about n elements or multiply-adds in all.
+A function makes operations with operands of a size ``n``, which is an axis of n elements. For
+functions named after a total or after work, n is about the number of elements or multiply-adds.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from minigrad.nn.functional.recurrent import layer_steps
 
 
 class Op(NamedTuple):
-    """An operation, the same in NumPy, and its inputs; ``smooth`` if it has a gradient."""
+    """An operation, its NumPy equivalent, and its inputs. ``smooth`` if it has a gradient."""
 
     name: str
     call: object
     value: object
     inputs: list
     smooth: bool = True
-    slack: float = 1.0  # on what float32 may lose, for sums that cancel
+    slack: float = 1.0  # factor of float32's error, for sums that cancel
 
 
 def numpy_of(result):
@@ -46,7 +46,7 @@ def close(got, want, limit, what):
 
 
 def distinct(rng, *shape):
-    """Numbers apart from each other by more than a difference's step."""
+    """Numbers that differ by more than a finite difference's step."""
     size = math.prod(shape)
     return (rng.permutation(size) - size / 2).reshape(shape) / 64
 
@@ -135,7 +135,7 @@ def copy_column(n, rng):
 
 
 def reductions(x, axis, name):
-    """All kinds along one axis, or of all."""
+    """All reductions along one axis, or of all elements."""
 
     def pair(f, g):
         return (lambda x: f(x, axis)) if axis is not None else f, lambda x: g(x, axis=axis)
@@ -712,7 +712,7 @@ def conv_work(n, rng):
 
 @family
 def conv_copies(n, rng):
-    """Too large for NumPy: what a batch adds to a gradient is what its halves do."""
+    """Convolutions too large for NumPy: a batch's gradient is the sum of its halves' gradients."""
     images, length = 8, max(n // (8 * 16), 8)
     x = rng.standard_normal((images, 16, length)).astype(np.float32)
     g = rng.standard_normal((images, 70, length)).astype(np.float32)
@@ -839,7 +839,7 @@ def window(n, rng):
 
 
 def stretched(n, m):
-    """(m, n): how much each of n counts for each of m, by the nearness of two."""
+    """The matrix (m, n) of linear interpolation: the weights of n elements for each of m."""
     at = np.clip((np.arange(m) + 0.5) * n / m - 0.5, 0, n - 1)
     low = at.astype(int)
     out = np.zeros((m, n))
@@ -867,7 +867,7 @@ def resample_total(n, rng):
 
 @family
 def random(n, rng):
-    """A draw begins as a shorter one of the same seed does, and ends as a longer one goes on."""
+    """Random draws: with the same seed, a shorter draw is the beginning of a longer one."""
     for draw in (mg.rand, mg.randn):
         for dtype in (mg.float32, mg.float64):
             few, many = (

@@ -1,4 +1,4 @@
-"""Comparison of a layer with PyTorch's layer of the same name, weights and inputs."""
+"""Comparison of a layer with PyTorch's layer of the same name, with equal weights and inputs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _alike(ours: Any, theirs: Any, said: str, rtol: float) -> None:
 def same_as_torch(make: Any, *inputs: Any, call: Any = None, rtol: float = 1e-9) -> None:
     """Check repr, names, shapes, outputs and gradients in float64.
 
-    ``make(nn)`` gives the layer of a package. Inputs are shapes of normal numbers, or arrays, and
-    ``call(layer, *tensors)`` calls the layer otherwise than with the inputs alone. Numbers may
-    differ by ``rtol``.
+    ``make(nn)`` gives the layer of a package. Inputs are shapes of normal numbers, or arrays.
+    ``call(layer, *tensors)`` replaces the plain call with the inputs. Numbers may differ by
+    ``rtol``.
     """
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)

@@ -1,10 +1,10 @@
-"""Comparison of every operation shared with PyTorch, on PyTorch's own catalogue of sample inputs.
+"""Comparison of all operations shared with PyTorch, on PyTorch's catalogue of sample inputs.
 
-Values, gradients and second derivatives of each sample are compared with PyTorch's, in float64, and
-values and gradients in float32. ``python -m tests.helpers.torch_samples``, with the repository's
-root as the working directory, prints how many samples there were and which differ. It also prints
-which inputs are accepted here that PyTorch refuses. The test of the same name fails when a sample
-differs that is not explained here, or one agrees that is explained. Needs torch and expecttest.
+Values, gradients and second derivatives of each sample are compared with PyTorch's in float64.
+Values and gradients are compared in float32. ``python -m tests.helpers.torch_samples``, run in the
+repository's root, prints the number of samples and the samples that differ. It also prints the
+inputs that minigrad accepts and PyTorch refuses. The test of the same name fails if a sample
+differs without an explanation here, or an explained sample agrees. Needs torch and expecttest.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ OURS = {
     "item": lambda x: x.item(),
     "rsub": lambda x, other, alpha=1: mg.sub(mg.asarray(other), x, alpha=alpha),
     "where": lambda x, condition, other: mg.where(condition, x, other),
-    "zero_": lambda x: mg.zero_(x.clone()),  # as the entry does
+    "zero_": lambda x: mg.zero_(x.clone()),  # like the catalogue's entry
     "einsum": lambda tensors, equation: mg.einsum(equation, tensors),
     "linalg.pinv.singular": lambda a, b: mg.linalg.pinv(a @ b.mT),
     "linalg.lstsq.grad_oriented": lambda a, b, driver=None: mg.linalg.lstsq(a, b)[:2],
@@ -81,24 +81,24 @@ OURS = {
 
 
 def triangle(x: Any, upper: bool) -> Any:
-    """The half of a matrix that a Cholesky factor is read from."""
+    """The triangle of a matrix from which a Cholesky factor is read."""
     return x.triu() if upper else x.tril()
 
 
-# Operations that read a part of a matrix, or take it as symmetric, get such a matrix from both:
-# the gradient of what is not read is 0 here, and not always in PyTorch.
+# Operations that read a part of a matrix, or take it as symmetric, get such a matrix in both. The
+# gradient of the other part is 0 here, and not always in PyTorch.
 PREPARED = {
     "cholesky_inverse": lambda f: lambda x, upper=False: f(triangle(x, upper), upper=upper),
     "cholesky_solve": lambda f: lambda b, x, upper=False: f(b, triangle(x, upper), upper=upper),
-    # PyTorch's gradient holds for normalised log-probabilities alone.
+    # PyTorch's gradient is right only for normalised log-probabilities.
     "nn.functional.ctc_loss": lambda f: (
         lambda x, *args, **options: f(x.log_softmax(-1), *args, **options)
     ),
     "linalg.pinv.hermitian": lambda f: lambda x, **options: f(x + x.mT, **options),
 }
-# PyTorch leaves results empty that the driver it was asked for does not compute; we give them all.
+# PyTorch returns empty results for what the chosen driver does not compute. minigrad returns all.
 FILLED = {"linalg.lstsq"}
-# Numbers that no two engines draw alike, and what has no result to compare.
+# Operations with random results, and operations without a comparable result.
 RANDOM = {
     "bernoulli",
     "empty",
@@ -128,23 +128,23 @@ RANDOM = {
 
 @dataclass(frozen=True)
 class Explained:
-    """Samples of one operation that differ: why, which they are, and what is said of each."""
+    """Samples of one operation that differ: the reason, the samples, and the message."""
 
     why: str
-    when: Callable[[Any, Any], bool]  # of sample and dtype
-    says: str  # a regular expression
-    always: bool = True  # whether all of these differ, or only some, by rounding
+    when: Callable[[Any, Any], bool]  # function of sample and dtype
+    says: str  # a regular expression for the message
+    always: bool = True  # True if all of them differ; False if only some do, by rounding
 
 
 def even(sample: Any, _dtype: Any) -> bool:
-    """Whether there are two middle elements, and not one twice."""
+    """True if there are two different middle elements."""
     x, dim = sample.input, (*sample.args, None)[0] if sample.args else sample.kwargs.get("dim")
     n = x.numel() if dim is None or not x.ndim else x.shape[dim]
     return n > 0 and n % 2 == 0
 
 
 def twice(sample: Any, _dtype: Any) -> bool:
-    """Whether two values go to one position of a plane."""
+    """True if two values go to the same position of a plane."""
     index = sample.args[0].flatten(-(sample.input.ndim - 2) or -1)
     rows = index.reshape(-1, index.shape[-1])
     return any(len(set(row.tolist())) < row.numel() for row in rows)
@@ -159,14 +159,16 @@ OVERWRITTEN = Explained(
 
 
 def at_zero(sample: Any, dtype: Any) -> bool:
-    """The norms of zeros whose derivatives are NaN, or those of one singular vector, in PyTorch."""
+    """True for norms of zeros whose derivatives in PyTorch are NaN, or those of one singular
+    vector.
+    """
     order = sample.args[0]
     if not sample.input.numel():
         return False
     if sample.input.ndim == 2 and order in ("nuc", 2, -2):
         return True
     sharp = {None, "fro"} if sample.input.ndim == 2 else {None, 0.5, 2, -0.5, -1, -2, -3.5}
-    return dtype is torch.float64 and order in sharp  # seen in the second derivative only
+    return dtype is torch.float64 and order in sharp  # only the second derivative differs
 
 
 LOWER_MEDIAN = Explained(
@@ -218,7 +220,7 @@ def title(op: Any) -> str:
 
 
 def ours(op: Any) -> Any:
-    """Our function for an entry of the catalogue; None where there is none."""
+    """minigrad's function for an entry of the catalogue, or None."""
     for name in (title(op), op.name):
         if name in OURS:
             return OURS[name]
@@ -233,7 +235,7 @@ def ours(op: Any) -> Any:
 
 
 def shared() -> list[Any]:
-    """The entries of the catalogue that we offer too, and that are not random."""
+    """The entries of the catalogue that minigrad has too and that are not random."""
     return [
         op
         for op in op_db
@@ -253,17 +255,20 @@ ELSEWHERE = {"device", "layout", "memory_format", "pin_memory", "out"}
 
 
 class NotOfferedError(Exception):
-    """The sample asks for something outside what we mean to offer: another dtype or device."""
+    """The sample needs an unsupported dtype or device."""
 
 
 class Twin:
-    """The arguments of a sample as tensors of ours: for one of theirs always the same one."""
+    """Translator of a sample's arguments to minigrad.
+
+    A tensor is always translated to the same one.
+    """
 
     def __init__(self) -> None:
         self.pairs: dict[int, tuple[Any, Any]] = {}
 
     def __call__(self, value: Any) -> Any:
-        """Tensors, dtypes and what holds them, translated; all else as it is."""
+        """Translate tensors, dtypes and containers of them. Other values are unchanged."""
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
         if isinstance(value, torch.dtype):
@@ -281,7 +286,7 @@ class Twin:
         return value
 
     def tensor(self, x: Any) -> Any:
-        """A tensor of ours with the same values, strides and need of a gradient."""
+        """A minigrad tensor with the same values, strides and requires_grad."""
         if id(x) not in self.pairs:
             if x.is_meta:
                 raise NotOfferedError(x.device)
@@ -293,7 +298,7 @@ class Twin:
         return self.pairs[id(x)][1]
 
     def leaves(self) -> list[tuple[Any, Any]]:
-        """The pairs that want a gradient."""
+        """The pairs of tensors that require grad."""
         return [pair for pair in self.pairs.values() if pair[0].requires_grad]
 
 
@@ -305,7 +310,7 @@ def flat(result: Any) -> list[Any]:
 
 
 def close(stage: str, got: Any, want: Any, tolerance: float) -> None:
-    """AssertionError unless two results agree in shape, dtype and values."""
+    """Raises Raise an AssertionError unless two results agree in shape, dtype and values."""
     if not isinstance(want, torch.Tensor):
         assert got == want or (got != got and want != want), f"{stage}: {got} != {want}"
         return
@@ -329,14 +334,14 @@ def gradients(module: Any, outputs: list[Any], leaves: list[Any], cotangents: li
 
 
 def compare(op: Any, function: Any, sample: Any, dtype: Any) -> None:
-    """AssertionError, or whatever our function raises, unless we agree with PyTorch."""
+    """Raise an AssertionError, or the function's error, unless minigrad agrees with PyTorch."""
     tolerance = 1e-9 if dtype is torch.float64 else 2e-4
     twin = Twin()
     if set(sample.kwargs) & ELSEWHERE or sample.kwargs.get("dropout_p"):
         raise NotOfferedError(sample.kwargs)
     args = [twin(a) for a in (sample.input, *sample.args)]
     kwargs = {k: twin(v) for k, v in sample.kwargs.items()}
-    settled = sample.output_process_fn_grad  # takes out what is not determined, such as signs
+    settled = sample.output_process_fn_grad  # removes undetermined parts, such as signs
     prepared = PREPARED.get(title(op), lambda f: f)
     theirs = flat(settled(prepared(op)(sample.input, *sample.args, **sample.kwargs)))
     if any(isinstance(t, torch.Tensor) and t.is_complex() for t in theirs):
@@ -361,7 +366,8 @@ def compare(op: Any, function: Any, sample: Any, dtype: Any) -> None:
         np.asarray(rng.uniform(0.5, 1.5, tuple(b.shape)), b.detach().numpy().dtype)
         for _, b in tracked
     ]
-    # Results that do not depend smoothly on inputs need no graph here: theirs must be zeros.
+    # Results that do not depend smoothly on inputs need no graph here. PyTorch's gradients must
+    # then be zeros.
     constant = [b for a, b in tracked if not a.requires_grad]
     for got in theirs_of(
         constant, [t for t, _ in pairs], [np.ones(tuple(b.shape)) for b in constant]
@@ -396,7 +402,7 @@ def compare(op: Any, function: Any, sample: Any, dtype: Any) -> None:
 
 
 def theirs_of(outputs: list[Any], leaves: list[Any], cotangents: list[Any]) -> list[Any]:
-    """PyTorch's gradients; none where it has no derivative."""
+    """PyTorch's gradients, or None if it has no derivative."""
     if not outputs:
         return []
     try:
@@ -412,13 +418,14 @@ class Outcome:
     """Outcome of one operation's samples."""
 
     samples: int = 0
-    outside: int = 0  # of another dtype or device: not compared
+    outside: int = 0  # samples of another dtype or device, not compared
     explained: list[str] = field(default_factory=list)
-    different: list[str] = field(default_factory=list)  # and not explained, or explained in vain
+    # differences without explanation, or explanations without difference
+    different: list[str] = field(default_factory=list)
 
 
 def samples(op: Any, dtype: Any) -> Iterator[Any]:
-    """The catalogue's samples of an operation, always the same."""
+    """The catalogue's samples of an operation. They are always the same."""
     torch.manual_seed(0)
     np.random.seed(0)
     yield from op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd)
@@ -463,7 +470,7 @@ def outcome(op: Any, dtype: Any) -> Outcome:
 
 
 def accepted(op: Any) -> Iterator[str]:
-    """The inputs that PyTorch refuses and we take; numbers in place of tensors, where it may be."""
+    """The inputs that PyTorch refuses and minigrad accepts."""
     function = ours(op)
     for entry in op.error_inputs("cpu") if op.error_inputs_func is not None else ():
         sample, twin = entry.sample_input, Twin()
@@ -484,7 +491,7 @@ def accepted(op: Any) -> Iterator[str]:
 
 
 def main(names: list[str]) -> None:
-    """Print the counts, and every difference."""
+    """Print the counts and every difference."""
     total = Counter[str]()
     chosen = [op for op in shared() if not names or op.name in names]
     for op in chosen:

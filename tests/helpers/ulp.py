@@ -1,16 +1,17 @@
-"""The largest errors of the elementwise functions, in ULP, beside the contracts of the op table.
+"""Measurement of the elementwise functions' largest errors in ULP, against the op table's
+contracts.
 
     python -m tests.helpers.ulp [NAME ...] [--dtype float32|float64] [--stride N] [--exhaustive]
 
-prints a line per function and dtype and exits with 1 where a contract is broken. MINIGRAD_ISA
-chooses the instruction set. A function of one float32 is tried on every ``--stride``-th bit
-pattern, or on all of them. All functions are tried around the points where something changes
-(``CENTRES``), at random bit patterns and over the ranges that matter.
+prints a line per function and dtype, and exits with 1 if a contract is broken. MINIGRAD_ISA chooses
+the instruction set. A function of one float32 is tried on every ``--stride``-th bit pattern, or on
+all of them. All functions are tried around critical points (``CENTRES``), at random bit patterns
+and over typical ranges.
 
 References are oracle.py's: double for float32 and long double for float64. Functions that NumPy
-does not have are screened with SciPy. mpmath decides where they are worst, and for float64 where
-they are worst in their stretch of the number line. In double SciPy itself errs by more than what is
-measured here.
+lacks are screened with SciPy. mpmath then checks the points with the largest errors. For float64 it
+checks the largest errors of each interval, since SciPy's own errors in double are larger than the
+measured ones.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ CENTRES = np.concatenate(
         _TURNS * (np.pi / 2),
         np.sqrt([0.5, 2, 3]),
         [np.pi / 4, np.e, 1 / np.e, np.log(2) / 2, np.log(2), 0.3, 0.9, 1e2, 1e3, 1e5],
-        # where exponentials and their like reach the ends of the range, or one
+        # where exponentials and similar functions reach the ends of the range, or one
         [87.3365, 88.7228, 89.416, 103.2789, 103.9721, 708.3964, 709.7827, 710.4758, 744.4401],
         [745.1332, 126, 149, 150, 1022, 1024, 1074, 1075, 8.664, 9.0109, 17.3287, 19.0615, 37],
         # the same for the error function, the normal distribution and the Bessel functions
         [3.8325, 5.8636, 10.0546, 13.0, 14.1711, 26.5433, 27.2261, 37.6771, 38.4857, 91.9, 713.98],
-        # zeros of lgamma and of digamma beside whole numbers; where lgamma overflows
+        # zeros of lgamma and digamma near integers; where lgamma overflows
         [2.4570247382208006, 2.7476826467274127, 3.1435808883499690, 3.9552942848585985],
         [1.4616321449683623, 0.5040830082644554, 1.5734984731623904, 2.6107208684441447],
         [4.0850034e36, 2.559983327851638e305],
@@ -67,7 +68,7 @@ CENTRES = np.concatenate(
 
 
 def around(dtype, n):
-    """All floats that are at most ``n`` away from a centre, a whole range's end or a subnormal."""
+    """All floats within ``n`` floats of a centre, of the ends of the range or of a subnormal."""
     bits, info = (np.uint32 if dtype is np.float32 else np.uint64), np.finfo(dtype)
     with np.errstate(over="ignore", under="ignore"):
         centres = CENTRES.astype(dtype)
@@ -79,7 +80,7 @@ def around(dtype, n):
 
 
 def spread(dtype, n, rng):
-    """Random bit patterns, ranges that matter, all distances from the centres; ``n`` of each."""
+    """Random bit patterns, typical ranges, and all distances from the centres; ``n`` of each."""
     patterns = rng.integers(0, 2**64, n, np.uint64, endpoint=False)
     patterns = patterns.astype(np.uint32) if dtype is np.float32 else patterns
     signs = rng.choice([-1.0, 1.0], n)
@@ -88,7 +89,7 @@ def spread(dtype, n, rng):
         *[rng.uniform(-size, size, n) for size in (1, 20, 110, 760)],
         signs * 2.0 ** rng.uniform(-60, 20, n),
         rng.choice(CENTRES, n) * away * rng.permutation(signs),
-        signs * 10.0 ** rng.uniform(3, 30, n),  # angles far out
+        signs * 10.0 ** rng.uniform(3, 30, n),  # large angles
     ]
     with np.errstate(over="ignore", under="ignore"):
         rest = [x.astype(dtype) for x in ranges]
@@ -103,7 +104,7 @@ def every(stride):
 
 
 def pairs(row, dtype, n, rng):
-    """Pairs: independent, alike, of every distance, and those where this function is hard."""
+    """Pairs: independent, nearly equal, of all distances, and hard ones for this function."""
     a, b = (rng.permutation(spread(dtype, n, rng)) for _ in range(2))
     edges = around(dtype, 0)
     edge_a, edge_b = (x.ravel() for x in np.meshgrid(edges, edges))
@@ -124,7 +125,7 @@ def _none(dtype, n, rng):
 
 
 def _hard_powers(dtype, n, rng):
-    """Results over the whole range of exponents, from bases of all sizes and beside 1."""
+    """Pairs with results over the whole range of exponents, from bases of all sizes and near 1."""
     e = np.finfo(dtype).maxexp
     size = 2.0 ** rng.uniform(-e, e, n)
     base = np.where(rng.random(n) < 0.5, size, 1 + 2.0 ** rng.uniform(-e / 20, -1, n))
@@ -135,7 +136,7 @@ def _hard_powers(dtype, n, rng):
 
 
 def _hard_sums(log, power):
-    """Arguments of log(e^a + e^b) that make it nearly 0: a in all sizes below, and b beside."""
+    """Arguments of log(e^a + e^b) with a result near 0, for negative a of all sizes."""
 
     def f(dtype, n, rng):
         a = -(2.0 ** rng.uniform(-20, 4, n))
@@ -158,7 +159,7 @@ HARD = {
 
 
 def arguments(row, dtype, n, rng, stride=None):
-    """Batches of arguments; ``stride`` as in the module's text, None for no such sweep."""
+    """Batches of arguments. ``stride`` is as in the module's text; None means no such sweep."""
     if row.arity == 2:
         yield pairs(row, dtype, n, rng)
         return
@@ -172,7 +173,7 @@ def arguments(row, dtype, n, rng, stride=None):
 
 @dataclasses.dataclass
 class Report:
-    """The largest error found in one function, where it is, and what was allowed."""
+    """The largest error of one function, its argument, and the allowed error."""
 
     name: str
     dtype: type
@@ -183,11 +184,11 @@ class Report:
 
     @property
     def ok(self):
-        """Whether the contract holds; NaN in the place of a number counts as inf."""
+        """True if the contract holds. NaN in place of a number counts as inf."""
         return self.error <= self.contract
 
     def add(self, errors, inputs):
-        """Take in the errors of one batch."""
+        """Add the errors of one batch."""
         self.count += errors.size
         worst = np.argmax(errors)
         if errors[worst] > self.error or not self.at:
@@ -216,7 +217,7 @@ def function_of(row):
 
 
 def measure(row, dtype, batches, function=None, settled=400):
-    """The worst of a row's errors over batches of arguments; ``settled`` of each by mpmath."""
+    """The largest error of a row over batches of arguments; ``settled`` of each by mpmath."""
     report = Report(row.name, dtype, oracle.accuracy(row, dtype))
     function = function or function_of(row)
     for inputs in batches:
@@ -237,7 +238,7 @@ def _errors(name, got, want, inputs):
 
 
 def _rounding_errors(row, got, inputs):
-    """0 where a result is the correctly rounded one, which NumPy has in the dtype itself."""
+    """0 where a result is correctly rounded, as NumPy's result in the dtype itself is."""
     with np.errstate(all="ignore"):
         want = np.asarray(oracle.POINTWISE[row.name](*inputs))
         distance = oracle.ulps(got, want.astype(oracle.wide(got.dtype)))
@@ -246,9 +247,9 @@ def _rounding_errors(row, got, inputs):
 
 
 def _settled_errors(row, got, inputs, budget):
-    """Errors against SciPy in double, and where those are largest, against mpmath.
+    """Errors against SciPy in double, and against mpmath where these are largest.
 
-    For float64, where SciPy's own would drown them, only errors against mpmath count.
+    For float64 only errors against mpmath count, since SciPy's own errors are larger.
     """
     with np.errstate(all="ignore"):
         quick = np.asarray(oracle.POINTWISE[row.name](*[x.astype(np.float64) for x in inputs]))
@@ -272,7 +273,7 @@ def _settled_errors(row, got, inputs, budget):
         known, screened = settle(places), errors[places]
         errors[places] = known
         if np.allclose(known, screened, atol=1e-3):
-            break  # SciPy was right, and so it is about the rest
+            break  # SciPy was right here, so it is right for smaller errors
     return errors
 
 
@@ -280,7 +281,7 @@ def _settled_errors(row, got, inputs, budget):
 
 
 def with_progress(batches, name):
-    """The same batches, with a line to stderr now and then; for many."""
+    """The same batches, with occasional progress lines on stderr."""
     for i, batch in enumerate(batches):
         if i and i % 128 == 0:
             print(f"{name}: {i} batches", file=sys.stderr, flush=True)
@@ -288,7 +289,7 @@ def with_progress(batches, name):
 
 
 def main(words=None):
-    """Print the table; 1 if a contract is broken."""
+    """Print the table. Returns 1 if a contract is broken."""
     names = {row.name: row for row in ROWS}
     parser = argparse.ArgumentParser(
         prog="python -m tests.helpers.ulp", description=__doc__.split("\n")[0]

@@ -296,8 +296,8 @@ def max_pool2d(
 ) -> Any:
     """The maximum of each window.
 
-    ``y[n, c, i, j]`` is the largest ``x[n, c, i*s - p + k*d, j*s - p + l*d]`` over k and l below
-    the kernel size. Positions outside x do not count.
+    ``y[n, c, i, j]`` is the largest ``x[n, c, i*s - p + k*d, j*s - p + l*d]``. k and l run from 0
+    to the kernel size less 1. Positions outside x do not count.
 
     ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s, ``padding`` p and
     ``dilation`` d are an integer or one for each dimension. The stride is by default the kernel's
@@ -360,8 +360,8 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window.
 
-    It is the sum of ``x[n, c, i*s - p + k, j*s - p + l]`` over k and l below the kernel size,
-    divided by their number.
+    It is the sum of ``x[n, c, i*s - p + k, j*s - p + l]``, divided by the number of elements. k and
+    l run from 0 to the kernel size less 1.
 
     ``input`` has shape (N, C, H, W) or (C, H, W). ``kernel_size``, ``stride`` s and ``padding`` p
     are an integer or one for each dimension. The stride is by default the kernel's size. The

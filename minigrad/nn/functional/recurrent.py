@@ -25,9 +25,9 @@ def gru_steps(projected: Tensor, state: Tensor, weight: Tensor, bias: Tensor) ->
 
     Let r', z' and n' be the thirds of ``projected[t]``, and a, b and m the thirds of ``h @ weight.T
     + bias``. The next h is ``n + z * (h - n)``, where ``r = sigmoid(r' + a)``, ``z = sigmoid(z' +
-    b)`` and ``n = tanh(n' + r * m)``. The shapes are (T, B, 3 * H) for ``projected``, (1, B, H) for
-    ``state``, the first h, (3 * H, H) for ``weight`` and (3 * H) for ``bias``. `nn.GRU` uses this
-    function. PyTorch has no such function.
+    b)`` and ``n = tanh(n' + r * m)``. ``projected`` has the shape (T, B, 3 * H), and ``state``, the
+    first h, (1, B, H). ``weight`` has (3 * H, H) and ``bias`` (3 * H). `nn.GRU` uses this function.
+    PyTorch has no such function.
 
     Raises ValueError if the shapes do not fit or T is 0, TypeError unless the dtype is a float.
 
@@ -43,9 +43,9 @@ def lstm_steps(projected: Tensor, state: Tensor, weight: Tensor) -> Tensor:
     """All states of long short-term memory (Hochreiter and Schmidhuber 1997), (2, T, B, H).
 
     The gates i, f, g and o are the quarters of ``projected[t] + h @ weight.T``. The next states are
-    ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``. The shapes are
-    (T, B, 4 * H) for ``projected``, (2, B, H) for ``state``, the first h and c, and (4 * H, H) for
-    ``weight``. `nn.LSTM` uses this function. PyTorch has no such function.
+    ``c = sigmoid(f) * c + sigmoid(i) * tanh(g)`` and ``h = sigmoid(o) * tanh(c)``. ``projected``
+    has the shape (T, B, 4 * H), and ``state``, the first h and c, (2, B, H). ``weight`` has (4 * H,
+    H). `nn.LSTM` uses this function. PyTorch has no such function.
 
     Raises ValueError if the shapes do not fit or T is 0, TypeError unless the dtype is a float.
 
@@ -65,7 +65,7 @@ def rnn_steps(
     ``weight``. `nn.RNN` uses this function. PyTorch has no such function.
 
     Raises ValueError if the shapes do not fit, T is 0 or the nonlinearity is neither "tanh" nor
-    "relu", TypeError unless the dtype is a float.
+    "relu". Raises TypeError unless the dtype is a float.
 
     >>> import minigrad as mg
     >>> x, state, weight = mg.ones(3, 1, 1), mg.zeros(1, 1, 1), mg.ones(1, 1)

@@ -97,8 +97,8 @@ def max_unpool2d(
     """A partial inverse of :func:`max_pool2d`: values at ``indices``, zeros elsewhere.
 
     The output has ``(H - 1) * stride + kernel_size - 2 * padding`` rows, and likewise columns
-    (Zeiler and Fergus 2014). ``output_size`` may differ from this by less than the stride. Of
-    several values for one position one is kept. Raises ValueError for sizes that do not fit,
+    (Zeiler and Fergus 2014). ``output_size`` may differ from this by less than the stride. One of
+    several values for the same position is kept. Raises ValueError for sizes that do not fit,
     IndexError for an index outside the output.
 
     >>> import minigrad as mg

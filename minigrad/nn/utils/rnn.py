@@ -117,8 +117,7 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Pack the sequences of (T, B, ...), or (B, T, ...) with ``batch_first``, without their
-    padding.
+    """Pack sequences (T, B, ...), or (B, T, ...) with ``batch_first``, without their padding.
 
     ``lengths`` has a positive length for each sequence, in falling order if ``enforce_sorted``.
 

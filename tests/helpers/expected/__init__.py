@@ -1,7 +1,7 @@
 """Reference implementations of the public functions in NumPy, SciPy and mpmath, by name.
 
-Each takes what the function takes, with arrays for tensors, and gives what it should give. None
-uses the engine. Names are those of the catalogue of samples.
+Each reference takes the function's arguments, with arrays in place of tensors, and returns the
+expected result. None uses the engine. Names are those of the catalogue of samples.
 """
 
 from __future__ import annotations

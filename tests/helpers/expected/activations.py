@@ -1,4 +1,4 @@
-"""Activations."""
+"""References of activations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _leaky(x, slope=0.01):
 
 
 def _rrelu(results, x, lower=1 / 8, upper=1 / 3, training=False):
-    """The slopes that were drawn lie between the bounds."""
+    """Check that the drawn slopes lie between the bounds."""
     if not training:
         return _leaky(x, (lower + upper) / 2)
     slopes = results[0] / x
@@ -50,7 +50,7 @@ def _prelu(x, weight):
 
 
 def _gumbel_softmax(results, x, tau=1.0, hard=False, dim=-1, noise=None):
-    """Lines that sum to 1, from which noise comes out that may be Gumbel's."""
+    """Check that lines sum to 1, and that their noise may be Gumbel distributed."""
     if noise is not None:
         return softmax((x + noise) / tau, dim)
     (y,) = results

@@ -11,11 +11,11 @@ Array = np.ndarray
 
 
 class Given:
-    """A reference that is also handed the results.
+    """A reference that also gets the results.
 
-    It is for what the arguments do not determine: random draws, and signs of vectors. The reference
-    takes the list of results, then the arguments, and gives what the results should be, given what
-    they drew.
+    It serves results that the arguments do not determine: random draws, and signs of vectors. The
+    reference takes the list of results, then the arguments. It returns the expected results for the
+    same draws.
     """
 
     def __init__(self, reference: Callable[..., Any]) -> None:
@@ -31,7 +31,7 @@ def each(names: str, reference: Any) -> dict[str, Any]:
 
 
 def prefixed(prefix: str, references: dict[str, Any]) -> dict[str, Any]:
-    """References by their full names."""
+    """References under their full names."""
     return {prefix + name: f for name, f in references.items()}
 
 
@@ -41,7 +41,7 @@ def axes(dim: Any) -> Any:
 
 
 def per_line(f: Callable[[Array], Any]) -> Callable[..., Any]:
-    """``f`` of each line along ``dim``, or of all elements."""
+    """A reference that applies ``f`` to each line along ``dim``, or to all elements."""
 
     def reference(x: Array, dim: Any = None, keepdim: bool = False) -> Any:
         if dim is None:

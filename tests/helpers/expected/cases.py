@@ -1,6 +1,6 @@
-"""Calls without a sample, worked out by hand or by NumPy and SciPy, by name.
+"""References of calls without a sample, computed by hand or by NumPy and SciPy, by name.
 
-They are of creation, questions, conversions, random numbers and methods of tensors.
+They are creation, predicates, conversions, random numbers and methods of tensors.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ QUESTIONS: dict[str, list[Case]] = {
 
 
 def _written(call: Callable[[Any], Any]) -> Any:
-    """The tensor after a write that returns nothing."""
+    """The tensor after a write that returns None."""
     x = _x()
     call(x)
     return x
@@ -135,7 +135,7 @@ def _cube(x: Any) -> Any:
 
 
 def _run_back(backward: Callable[[Any], Any]) -> Any:
-    """The gradient of the sum of cubes, once that was run back."""
+    """The gradient of a sum of cubes after ``backward``."""
     x = _x().requires_grad_()
     backward(_cube(x))
     return x.grad

@@ -1,4 +1,4 @@
-"""Log-densities of distributions by SciPy or by their formula, and values of transforms."""
+"""References of log-densities by SciPy or formulas, and of transforms' values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _t(values: Any) -> Any:
 
 
 def _density(name: str, parameters: Any, value: Any, expected: Any) -> dict[str, list[Case]]:
-    """The log-density of a distribution with these parameters."""
+    """A case: the log-density of a distribution with these parameters."""
 
     def call(name: str = name) -> Any:
         given = [p if isinstance(p, int) else _t(p) for p in parameters]
@@ -39,7 +39,7 @@ def _density(name: str, parameters: Any, value: Any, expected: Any) -> dict[str,
 
 
 def _log_stick(x: np.ndarray) -> float:
-    """What a normal x becomes on the simplex, as a change of the density's logarithm."""
+    """The change of the log-density when a normal x is mapped to the simplex."""
     rest, total = 1.0, 0.0
     for k, v in enumerate(x):
         z = sigmoid(v - np.log(len(x) - k))
@@ -58,7 +58,7 @@ def _stick(x: np.ndarray) -> np.ndarray:
 
 
 def _relaxed(x: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
-    """Maddison et al. 2017, equation 23, over the logit of x."""
+    """Maddison et al. 2017, equation 23, with respect to the logit of x."""
     logits = special.logit(p) - t * special.logit(x)
     return np.log(t) + logits - 2 * np.log1p(np.exp(logits)) - np.log(x * (1 - x))
 
@@ -72,12 +72,12 @@ def _concrete(x: np.ndarray, t: float, p: np.ndarray) -> Any:
 
 
 def _continuous_bernoulli(x: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Loaiza-Ganem and Cunningham 2019, where p is not near 1/2."""
+    """Loaiza-Ganem and Cunningham 2019, for p away from 1/2."""
     return x * np.log(p) + (1 - x) * np.log(1 - p) + np.log(2 * np.arctanh(1 - 2 * p) / (1 - 2 * p))
 
 
 def _lkj(factor: np.ndarray, eta: float) -> float:
-    """Lewandowski, Kurowicka and Joe 2009, page 1999, over the factor of the matrix."""
+    """Lewandowski, Kurowicka and Joe 2009, page 1999, with respect to the matrix's factor."""
     n = len(factor)
     order = np.arange(2, n + 1)
     powers = ((n - order + 2 * eta - 2) * np.log(np.diag(factor)[1:])).sum()
@@ -192,7 +192,7 @@ DENSITIES: dict[str, list[Case]] = {
 def _transform(
     name: str, arguments: Any, value: Any, expected: Any, slope: Any = None
 ) -> dict[str, list[Case]]:
-    """The value, what the inverse makes of it, and the logarithm of the slope."""
+    """A case: a transform's value, the inverse of this value, and the log-determinant."""
 
     def made(name: str = name) -> Any:
         return getattr(D, name)(*arguments())
@@ -211,7 +211,7 @@ EXPONENTIATED = np.tril(SPREAD, -1) + np.diag(np.exp(np.diag(SPREAD)))
 
 
 def _partial_correlations(x: np.ndarray) -> np.ndarray:
-    """The factor of a correlation matrix of 3 from three numbers."""
+    """The factor of a 3 x 3 correlation matrix from three numbers."""
     a, b, c = np.tanh(x)
     return np.array(
         [

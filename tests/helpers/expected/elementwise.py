@@ -1,4 +1,4 @@
-"""Elementwise functions with options. References of rows alone are in references.py beside this."""
+"""References of elementwise functions with options. references.py has the references of rows."""
 
 from __future__ import annotations
 

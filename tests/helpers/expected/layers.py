@@ -1,4 +1,4 @@
-"""Normalisation, dropout, attention, recurrence and tables of vectors, as they are defined."""
+"""References of normalisation, dropout, attention, recurrence and embeddings, by definition."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _alpha_dropout(results, x, p=0.5, training=False):
 
 
 def _attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False):
-    if enable_gqa:  # each head of keys serves several of queries
+    if enable_gqa:  # each head of keys serves several heads of queries
         k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], -3) for t in (k, v))
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     scores = scale * (q @ np.swapaxes(k, -1, -2))
@@ -149,7 +149,7 @@ def _lstm_steps(projected, state, weight):
 
 
 def _shortened(index, weight, max_norm, norm_type):
-    """The weight, whose named rows are brought to a norm where theirs is larger."""
+    """The weight with the used rows scaled down to a norm if theirs is larger."""
     if max_norm is None:
         return weight
     norms = (np.abs(weight) ** norm_type).sum(1, keepdims=True) ** (1 / norm_type)

@@ -1,4 +1,4 @@
-"""Products and linear algebra."""
+"""References of products and linear algebra."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _cholesky(x, upper=False):
 
 
 def _read(x, upper):
-    """The triangle of a factor that is read, as a lower one."""
+    """The triangle that is read of a factor, as a lower triangle."""
     return _lower(np.triu(x) if upper else np.tril(x), upper)
 
 
@@ -103,7 +103,7 @@ def _norm(x, p=None, dim=None, keepdim=False):
 
 
 def _signed(got, want, axis):
-    """Vectors along an axis with the signs of those that were got."""
+    """The expected vectors along an axis, with the signs of the results."""
     return want * np.sign((got * want).sum(axis, keepdims=True))
 
 
@@ -130,7 +130,7 @@ def _slogdet(x):
 
 
 def _pinv(x, rcond=None, atol=0.0, rtol=None, hermitian=False):
-    """By singular values, of which those within a bound count as 0."""
+    """The pseudoinverse by singular values. Values up to a bound count as 0."""
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     share = rcond if rtol is None else rtol
     share = 1e-14 if share is None and not atol else share or 0.0

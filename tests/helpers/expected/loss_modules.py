@@ -1,4 +1,4 @@
-"""Losses as modules."""
+"""References of losses as modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses and distances, as their definitions state them."""
+"""References of losses and distances, by definition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _reduced(losses, reduction="mean"):
 
 
 def _weighted(losses, weight, reduction="mean"):
-    """Weighted losses; their mean is over the weights."""
+    """Weighted losses. The mean divides by the sum of weights."""
     if weight is None:
         return _reduced(losses, reduction)
     total = losses * weight
@@ -28,7 +28,8 @@ def _weighted(losses, weight, reduction="mean"):
 def _huber(a, b, delta=1.0, weight=None, reduction="mean"):
     d = np.abs(a - b)
     losses = np.where(d <= delta, d * d / 2, delta * (d - delta / 2))
-    return _reduced(losses * (1 if weight is None else weight), reduction)  # over all elements
+    # the mean is over all elements
+    return _reduced(losses * (1 if weight is None else weight), reduction)
 
 
 def _smooth_l1(a, b, beta=1.0, reduction="mean"):
@@ -38,7 +39,10 @@ def _smooth_l1(a, b, beta=1.0, reduction="mean"):
 
 
 def _nll(x, target, weight=None, ignore_index=-100, reduction="mean"):
-    """Classes are the second dimension, or the first of one without a batch."""
+    """The negative log-likelihood.
+
+    Classes are the second dimension, or the first without a batch.
+    """
     weight = np.ones(x.shape[1]) if weight is None else weight
     lines = np.moveaxis(x, 1, -1)
     losses, counts = np.zeros(target.shape), np.zeros(target.shape)
@@ -72,7 +76,7 @@ def _cross_entropy(
 
 
 def _linear_cross_entropy(x, linear_weight, target, linear_bias=None, **options):
-    """The scores of classes are a product; further dimensions of the weights follow the classes."""
+    """Cross entropy of a product. Further dimensions of the weights follow the classes."""
     lines = linear_weight.reshape(-1, linear_weight.shape[-1])
     bias = 0 if linear_bias is None else linear_bias.ravel()
     scores = (x @ lines.T + bias).reshape(*x.shape[:-1], *linear_weight.shape[:-1])
@@ -147,7 +151,7 @@ def _multilabel_soft_margin(x, t, weight=None, reduction="mean"):
 
 
 def _ctc(x, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
-    """All alignments of each sample, one by one (Graves et al. 2006, section 3)."""
+    """CTC by all alignments of each sample, one by one (Graves et al. 2006, section 3)."""
     losses = []
     for n, (steps, length) in enumerate(zip(input_lengths, target_lengths, strict=True)):
         labels = list(targets[n][:length])
@@ -192,7 +196,7 @@ def _triplet(a, p, n, margin=1.0, order=2.0, swap=False, reduction="mean", dista
 
 
 def _triplet_with(a, p, n, distance_function=None, margin=1.0, swap=False, reduction="mean"):
-    # the one function that a sample gives is the square of the distance
+    # the distance function of the sample is the square of the distance
     squared = None if distance_function is None else lambda u, v: ((u - v) ** 2).sum(-1)
     return _triplet(a, p, n, margin, swap=swap, reduction=reduction, distance=squared)
 

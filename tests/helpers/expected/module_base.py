@@ -1,4 +1,4 @@
-"""A layer beside its reference in NumPy."""
+"""The class Layer: a layer together with its reference in NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from expected.windows import WINDOWS
 
 FUNCTIONS = {**ACTIVATIONS, **WINDOWS, **LAYERS, **PLANES, **LOSSES}
 State = dict[str, np.ndarray]
-LINES = {1: (2, 2, 6), 2: (1, 2, 4, 5), 3: (1, 1, 4, 3, 4)}  # inputs by the number of axes
+# input shapes by the number of spatial axes
+LINES = {1: (2, 2, 6), 2: (1, 2, 4, 5), 3: (1, 1, 4, 3, 4)}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def f(name: str) -> Any:
 
 
 def plain(make: Callable[[], Any], reference: Callable[..., Any], *inputs: Any) -> Layer:
-    """A layer without a state, of arrays or of shapes."""
+    """A layer without a state, with arrays or shapes as inputs."""
     given = isinstance(reference, Given)
     call = reference.reference if given else reference
     stateless = (lambda y, _, *xs: call(y, *xs)) if given else (lambda _, *xs: call(*xs))

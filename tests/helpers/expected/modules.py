@@ -1,6 +1,6 @@
-"""Layers and losses of minigrad.nn: how each is made, called and computed in NumPy.
+"""References of layers and losses of minigrad.nn: construction, call and result in NumPy.
 
-A reference takes the layer's state, arrays by name, and the inputs. Weights are drawn by the test.
+A reference takes the layer's state, as arrays by name, and the inputs. The test draws the weights.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from expected.weighted_modules import WEIGHTED
 
 MODULES: dict[str, Layer] = {**PLAIN, **WEIGHTED, **LOSS_LAYERS}
 
-# Classes that compute nothing by themselves.
+# Classes that compute nothing themselves.
 CONTAINERS = {
     *("Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"),
     *("RNNBase", "RNNCellBase", "LinearCrossEntropyOptions"),

@@ -1,4 +1,4 @@
-"""Operators of tensors, and the same operators of arrays."""
+"""References of operators of tensors: the same operators of arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _each(names: str, *operands: Any) -> dict[str, tuple[Any, ...]]:
     return {f"__{name}__": operands for name in names.split()}
 
 
-# The name of each operator, and what it is called with, first the tensor that it is a method of.
+# The name of each operator, and its arguments. The first is the tensor whose method it is.
 OPERATORS: dict[str, tuple[Any, ...]] = {
     **_each("add sub mul truediv floordiv mod divmod eq ne lt le gt ge", *FLOATS),
     **_each("radd rsub rmul rtruediv rfloordiv rmod rdivmod", *FLOATS),

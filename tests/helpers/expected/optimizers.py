@@ -1,4 +1,4 @@
-"""Optimizers of minigrad.optim in NumPy, a step at a time, and learning rates in closed form."""
+"""References of optimizers in NumPy, step by step, and of learning rates in closed form."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ State = dict[str, Any]
 
 @dataclass(frozen=True)
 class Method:
-    """The values after step ``t`` from those before it, the gradient and what was kept so far.
+    """Protocol: the values after step ``t`` from the values before, the gradient and the state.
 
-    The rate is 0.1, and the options are those that the optimizer is made with.
+    The rate is 0.1. The options are those of the optimizer.
     """
 
     step: Callable[..., Array]
@@ -35,7 +35,7 @@ def sgd(
     weight_decay: float = 0.0,
     nesterov: bool = False,
 ) -> Array:
-    """Sutskever et al. 2013, as PyTorch reads them."""
+    """Sutskever et al. 2013, in PyTorch's form."""
     d = g + weight_decay * p
     if momentum:
         s["v"] = momentum * s["v"] + (1 - dampening) * d if "v" in s else d
@@ -55,7 +55,7 @@ def adam(
     amsgrad: bool = False,
     decoupled: bool = False,
 ) -> Array:
-    """Kingma and Ba 2015; with decoupled weight decay Loshchilov and Hutter 2019."""
+    """Kingma and Ba 2015. Decoupled weight decay: Loshchilov and Hutter 2019."""
     if decoupled:
         p = p * (1 - lr * weight_decay)
     else:
@@ -68,7 +68,7 @@ def adam(
 
 
 def adamw(*args: Any, **options: Any) -> Array:
-    """As :func:`adam`, with decoupled weight decay."""
+    """Like :func:`adam`, with decoupled weight decay."""
     return adam(*args, **options, decoupled=True)
 
 
@@ -142,7 +142,7 @@ def _by_nadam(p: Array, g: Array, s: State, t: int) -> Array:
 
 def _by_radam(p: Array, g: Array, s: State, t: int) -> Array:
     m, _ = _moments(g, s)
-    return p - 0.1 * m / (1 - 0.9**t)  # not rectified before the sixth step
+    return p - 0.1 * m / (1 - 0.9**t)  # rectification begins with the sixth step
 
 
 def _by_sparse_adam(p: Array, g: Array, s: State, t: int) -> Array:
@@ -175,9 +175,9 @@ def _by_muon(p: Array, g: Array, s: State, t: int) -> Array:
 
 
 def lbfgs(x: Array, gradient: Callable[[Array], Array], lr: float, iterations: int) -> Array:
-    """Nocedal and Wright 2006, algorithm 7.4, with steps of ``lr`` and all pairs kept.
+    """L-BFGS: Nocedal and Wright 2006, algorithm 7.4, with steps of ``lr`` and all pairs kept.
 
-    The first step is shortened to one of length ``lr`` in the sum of absolute values.
+    The first step is shortened to the length ``lr`` in the 1-norm.
     """
     pairs: list[tuple[Array, Array]] = []
     g = gradient(x)
@@ -199,7 +199,7 @@ def lbfgs(x: Array, gradient: Callable[[Array], Array], lr: float, iterations: i
 
 
 def _with(step: Callable[..., Array], **options: Any) -> Method:
-    """A formula that takes the options, with some."""
+    """A formula with some of its options set."""
     return Method(lambda *args: step(*args, **options), options)
 
 
@@ -223,7 +223,7 @@ OPTIMIZERS: dict[str, Method] = {
 
 # ---- learning rates ------------------------------------------------------------------------------
 
-RATE = 0.5  # before any schedule
+RATE = 0.5  # the base rate
 
 
 def _cosine(start: float, end: float, share: float) -> float:
@@ -242,7 +242,7 @@ def _cyclic(t: int) -> float:
 
 
 def _restarts(t: int) -> float:
-    """Periods of 3, 6, 12 steps ..., each from the rate down to 0.01."""
+    """Periods of 3, 6, 12, ... steps, each from the base rate down to 0.01."""
     start, period = 0, 3
     while t >= start + period:
         start, period = start + period, 2 * period
@@ -250,11 +250,12 @@ def _restarts(t: int) -> float:
 
 
 def _plateau(t: int) -> float:
-    """The metric is 1 at each step: after the best one, each third without a better one halves."""
+    """The metric is 1 at each step. After the first, each third step halves the rate."""
     return RATE * 0.5 ** (max(t - 1, 0) // 3)
 
 
-# How each schedule is made of the module and an optimizer, and the rate at step t.
+# For each schedule: a function that makes it from the module and an optimizer, and the rate at step
+# t.
 SCHEDULES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[int], float]]] = {
     "LambdaLR": (lambda s, o: s.LambdaLR(o, lambda t: 1 / (1 + t)), lambda t: RATE / (1 + t)),
     "MultiplicativeLR": (

@@ -1,4 +1,4 @@
-"""Layers without weights: activations, pooling, padding, dropout and shapes."""
+"""References of layers without weights: activations, pooling, padding, dropout and shapes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ PLAIN: dict[str, Layer] = {
 
 
 def _by_axes(d: int) -> dict[str, Layer]:
-    """The layers that come for lines, planes and volumes."""
+    """The layers that exist for lines, planes and volumes."""
     shape = LINES[d]
 
     def made(name: str, *args: Any) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Functions that resize, sample and rearrange planes."""
+"""References of functions that resize, sample and rearrange planes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _cubic(t, a=-0.75):
 
 
 def _line_matrix(n, m, mode, align_corners):
-    """How each of m positions weighs the n samples of a line."""
+    """The matrix of weights of the n samples of a line for each of m positions."""
     y = np.zeros((m, n))
     for i in range(m):
         if mode == "nearest":
@@ -78,7 +78,7 @@ def _affine_grid(theta, size, align_corners=False):
 
 
 def _within(at, n, padding_mode, align_corners):
-    """A coordinate as the padding mode brings it into the plane."""
+    """A coordinate moved into the plane according to the padding mode."""
     if padding_mode == "reflection":
         low, high = (0, n - 1) if align_corners else (-0.5, n - 0.5)
         span = high - low
@@ -88,9 +88,9 @@ def _within(at, n, padding_mode, align_corners):
 
 
 def _weights(at, n, mode, padding_mode, align_corners):
-    """The samples of a line that count at a coordinate, and by how much."""
+    """The samples of a line that count at a coordinate, and their weights."""
     whole = math.floor(at)
-    if mode == "bicubic":  # each sample is brought into the plane by itself
+    if mode == "bicubic":  # each sample is moved into the plane separately
         taps = [(k, _cubic(at - k)) for k in range(whole - 1, whole + 3)]
         taps = [(round(_within(k, n, padding_mode, align_corners)), w) for k, w in taps]
     else:

@@ -1,4 +1,4 @@
-"""The calls that a sample makes of one public function, with arguments and results as arrays."""
+"""Recording of a sample's calls of one public function, with arguments and results as arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Call:
 
 
 def as_arrays(value: Any) -> Any:
-    """Copies of tensors as arrays and of dtypes as NumPy's, also in lists, tuples and dicts."""
+    """Copy tensors to arrays, and dtypes to NumPy's, also in lists, tuples and dicts."""
     if isinstance(value, mg.Tensor):
         return value.detach().numpy().copy()
     if isinstance(value, mg.dtype):
@@ -36,7 +36,7 @@ def as_arrays(value: Any) -> Any:
 
 
 def as_tensors(value: Any) -> Any:
-    """Tensors of arrays, also in lists, tuples and dicts."""
+    """Convert arrays to tensors, also in lists, tuples and dicts."""
     if isinstance(value, (np.ndarray, np.generic)):
         return mg.tensor(value)
     if isinstance(value, (list, tuple)):
@@ -58,8 +58,8 @@ def flat(result: Any) -> list[Any]:
 def calls_of(target: Any, sample: Any, recorded_too: bool = True) -> list[Call]:
     """The calls of the function ``target`` that the sample makes.
 
-    It makes them of tensors that need no gradient, and then of leaves, whose operations are
-    recorded: they may run other rows.
+    The sample is first called with tensors that need no gradient. Then it is called with leaves,
+    whose recorded operations may run other rows.
     """
     found = _calls(target, sample, False)
     return found + _calls(target, sample, True) if recorded_too else found
@@ -88,7 +88,7 @@ def _calls(target: Any, sample: Any, requires_grad: bool) -> list[Call]:
 
 
 class _Rerouting:
-    """Puts another function in place of one, wherever a sample's call refers to it."""
+    """Replaces a function by another one wherever a sample's call refers to it."""
 
     def __init__(self, target: Any, instead: Any) -> None:
         self.target = target
@@ -105,7 +105,7 @@ class _Rerouting:
         return value
 
     def function(self, f: FunctionType) -> FunctionType:
-        """A copy of a function whose globals, defaults and closure go through the rerouting."""
+        """A copy of a function with rerouted globals, defaults and closure."""
         names = f.__code__.co_names
         scope = {
             **f.__globals__,
@@ -119,7 +119,7 @@ class _Rerouting:
 
 
 class _Module:
-    """A module of the engine as a sample sees it."""
+    """A module of the engine with rerouted attributes."""
 
     def __init__(self, module: ModuleType, rerouting: _Rerouting) -> None:
         self._module = module

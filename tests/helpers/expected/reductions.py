@@ -1,4 +1,4 @@
-"""Reductions, scans, sorting, counting and statistics."""
+"""References of reductions, scans, sorting, counting and statistics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _norm(x, p=2, dim=None, keepdim=False):
 
 
 def _found(value, place):
-    """Values and indices along a dimension, or the value alone of everything."""
+    """Values and indices along a dimension, or one value for all elements."""
 
     def reference(x, dim=None, keepdim=False):
         if dim is None:

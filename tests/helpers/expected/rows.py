@@ -1,4 +1,4 @@
-"""Calls whose values show those rows of the op table that no sample records, by the row's name."""
+"""Calls for rows of the op table that no sample records, with references, by the row's name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _complete_basis() -> Any:
 
 
 def _weights_of_causal_attention() -> Any:
-    """With scores of 0 each query takes the mean of the values up to it."""
+    """With scores of 0 each query gets the mean of the values up to it."""
     v = _leaf([1.0], [2.0], [4.0])
     zeros = mg.zeros(3, 1, dtype=mg.float64)
     y = F.scaled_dot_product_attention(zeros, zeros, v, is_causal=True)

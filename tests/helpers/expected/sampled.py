@@ -1,4 +1,4 @@
-"""Reference for random numbers: a distribution of SciPy's that they are drawn from."""
+"""The class Sampled: a reference of random numbers by their distribution in SciPy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy import stats
 
 
 class Sampled:
-    """Values drawn from a distribution of SciPy's: none lies elsewhere, and shares are right."""
+    """Values drawn from a distribution of SciPy: all lie in its support, with the right shares."""
 
     def __init__(self, distribution: Any) -> None:
         self.distribution = distribution
 
     def check(self, drawn: Any) -> None:
-        """AssertionError for values that this distribution hardly gives."""
+        """Raises Raise an AssertionError for values that are unlikely for this distribution."""
         x, d = np.asarray(drawn, np.float64).ravel(), self.distribution
         if hasattr(d.dist, "pmf"):
             values, counts = np.unique(x, return_counts=True)

@@ -1,4 +1,4 @@
-"""Shapes, selection and scattering."""
+"""References of shapes, selection and scattering."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from expected.base import each
 
 
 def _numbers(args):
-    """Numbers that were given one by one, or as one sequence."""
+    """The numbers of ``f(1, 2)`` or ``f((1, 2))``."""
     return tuple(args[0]) if len(args) == 1 and not np.isscalar(args[0]) else tuple(args)
 
 
@@ -196,7 +196,7 @@ SHAPES = {
 
 
 def _along(index, dim, at):
-    """The full index of the element that position ``at`` of an index along ``dim`` names."""
+    """The full index of the element for position ``at`` of an index along ``dim``."""
     place = list(at)
     place[dim] = index[at]
     return tuple(place)

@@ -1,4 +1,4 @@
-"""Starting values of weights, and derivatives of functions."""
+"""References of starting values of weights, and of derivatives of functions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ INIT: dict[str, list[Case]] = {
 
 
 def _map(x: Any) -> Any:
-    """Of two numbers two: x0 x1 and x0^2, with the Jacobian ((x1, x0), (2 x0, 0))."""
+    """The map of two numbers to x0 x1 and x0^2, with the Jacobian ((x1, x0), (2 x0, 0))."""
     return mg.stack([x[0] * x[1], x[0] ** 2])
 
 

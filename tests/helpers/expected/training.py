@@ -1,4 +1,4 @@
-"""Calls that change, pack and average models and sequences, worked out by hand."""
+"""References, by hand, of calls that change, pack and average models and sequences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _linear() -> Any:
 
 
 def _norm_layer(make: Any, count: int) -> Any:
-    """A layer of batch normalisation in evaluation, with a weight, a bias and statistics."""
+    """A batch normalisation layer in evaluation, with a weight, a bias and statistics."""
     layer = make(count).double()
     layer.weight.data, layer.bias.data = _vector(U), _vector(V)
     layer.running_mean, layer.running_var = _vector(V), _vector(np.array([4.0, 9.0]) - 1e-5)
@@ -85,14 +85,14 @@ ROWS = np.sqrt((A**2).sum(1, keepdims=True))
 
 
 def _of_weight(change: Callable[[Any], Any]) -> Any:
-    """The weight of a layer that was changed, after its value was computed."""
+    """The weight of a changed layer, computed once."""
     layer = change(_linear())
     layer(_a())
     return layer.weight
 
 
 def _halved_norms(change: Callable[[Any], Any]) -> Any:
-    """The weight once the lengths of its rows are halved."""
+    """The weight after the lengths of its rows were halved."""
     layer = change(_linear())
     lengths = [p for p in layer.parameters() if p.shape == (2, 1)]
     with mg.no_grad():
@@ -301,7 +301,7 @@ def _on_lists(average: Callable[..., Any]) -> Any:
 
 
 def _rates(make: Any) -> list[float]:
-    """Down a line from 0.5 to 0.1 in four steps, where it stays."""
+    """The rate falls linearly from 0.5 to 0.1 in four steps, and stays there."""
     optimizer = mg.optim.SGD([mg.zeros(1, requires_grad=True)], lr=0.5)
     schedule = make(optimizer, 0.1, 4, "linear")
     found = []

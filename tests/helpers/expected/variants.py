@@ -1,4 +1,4 @@
-"""Further sample calls, for values only: options that no sample of the catalogue varies."""
+"""Further sample calls, for values only: options that no sample of the catalogue sets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def undefined(x: Any) -> Any:
 
 
 def maxima(f: Any, *shape: int) -> tuple[Sample, ...]:
-    """Maxima of windows with gaps, and their places."""
+    """Maxima of dilated windows, and their positions."""
     return (Z(lambda x: f(x, 2, 1, 1, 2, True, True), shape),)
 
 
 def means(f: Any, *shape: int) -> tuple[Sample, ...]:
-    """Means that leave the padding out, and those that round the sizes up."""
+    """Means without the padding, and means with sizes rounded up."""
     return (Z(lambda x: f(x, 2, 2, 1, ceil_mode=True, count_include_pad=False), shape),)
 
 
@@ -293,7 +293,7 @@ VARIANTS: dict[str, tuple[Sample, ...]] = {
     **{f"nn.functional.{n}": s for n, s in (LAYERS | LOSSES).items()},
 }
 
-# Options that change no value of a result, by the reason; of one function, or of all.
+# Options that change no value of a result, by reason; of one function, or of all.
 NO_VALUE: dict[str, str] = {
     "where a result lies, and its dtype, which tests of dtypes compare": """
         device dtype generator inplace layout memory_format out out_int32

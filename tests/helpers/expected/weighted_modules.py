@@ -1,4 +1,4 @@
-"""Layers with weights: linear, convolution, normalisation, recurrence and attention."""
+"""References of layers with weights: linear, convolution, normalisation, recurrence, attention."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _convolutions(d: int) -> dict[str, Layer]:
 
 
 def _norms(d: int) -> dict[str, Layer]:
-    """In training; test_reference_layers.py has what the running statistics become."""
+    """Normalisation in training. test_reference_layers.py tests the running statistics."""
     shape = (3, 2, *LINES[d][2:])
 
     def batch(w: State, x: np.ndarray) -> Any:
@@ -87,7 +87,7 @@ def _projected(w: State, x: np.ndarray, end: str) -> Any:
 
 
 def _direction(kind: str, w: State, x: np.ndarray, end: str) -> Any:
-    """All h of one direction of a layer that begins with zeros, and its last states."""
+    """All h of one direction of a layer with zero first states, and its last states."""
     weight = w[f"weight_hh{end}"]
     zeros = np.zeros((1, x.shape[1], weight.shape[1]))
     if kind == "LSTM":
@@ -102,7 +102,7 @@ def _direction(kind: str, w: State, x: np.ndarray, end: str) -> Any:
 
 
 def _recurrent(kind: str) -> Layer:
-    """Two layers of both directions; the second one reads what both of the first one say."""
+    """Two bidirectional layers. The second reads the results of both directions of the first."""
 
     def reference(w: State, x: np.ndarray) -> Any:
         last: list[list[np.ndarray]] = []
@@ -128,7 +128,7 @@ def _cell(kind: str) -> Layer:
 def _attended(
     w: State, at: str, query: np.ndarray, key: np.ndarray, value: np.ndarray, heads: int = 2
 ) -> Any:
-    """Attention of (L, N, E), and the weights of its values (Vaswani et al. 2017)."""
+    """Attention of (L, N, E), and its weights (Vaswani et al. 2017)."""
     rows, bias = np.split(w[f"{at}in_proj_weight"], 3), np.split(w[f"{at}in_proj_bias"], 3)
 
     def projected(x: np.ndarray, k: int) -> Any:

@@ -1,4 +1,4 @@
-"""Convolution, pooling and other functions of windows, as the loops that define them."""
+"""References of convolution, pooling and other functions of windows, as plain loops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _conv(axes):
         x = x if batched else x[None]
         stride, dilation = per_axis(stride, axes), per_axis(dilation, axes)
         kernel = w.shape[2:]
-        if padding == "same":  # an odd one goes to the end
+        if padding == "same":  # the larger half goes to the end
             total = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
             x = np.pad(x, [(0, 0), (0, 0), *[(t // 2, t - t // 2) for t in total]])
         else:
@@ -84,8 +84,9 @@ def _conv_transpose(axes):
 
 
 def _windows(x, axes, kernel, stride, padding, ceil_mode, dilation):
-    """For each axis and output position: the elements of the window that are no padding, and how
-    many elements of the padded input it has.
+    """For each axis and output position: the window's elements outside the padding.
+
+    The second result is the number of its elements in the padded input.
     """
     kernel, dilation = per_axis(kernel, axes), per_axis(dilation, axes)
     stride = kernel if stride is None else per_axis(stride, axes)
@@ -115,7 +116,7 @@ def _pooled(axes, of_window):
 
 
 def _place_of(x, window_values, axes):
-    """Where in each plane, as one line, a value is that it has once."""
+    """The flat position in each plane of a value that occurs once."""
     planes = x.reshape(*x.shape[:-axes], -1)
     values = window_values.reshape(*x.shape[:-axes], -1)
     return (planes[..., None, :] == values[..., None]).argmax(-1).reshape(window_values.shape)
@@ -190,7 +191,7 @@ def _max_unpool(axes):
 
 def _fractional(axes):
     def pool(results, x, kernel, output_size=None, output_ratio=None, return_indices=False):
-        """The maxima of windows that start in order, the last one at the end."""
+        """The maxima of windows that start in order. The last one ends with the input."""
         y = results[0]
         kernel, sizes = per_axis(kernel, axes), x.shape[-axes:]
         if output_size is None:
@@ -239,7 +240,7 @@ def _unfold(x, kernel, dilation=1, padding=0, stride=1):
 
 
 def _fold(x, output_size, kernel, dilation=1, padding=0, stride=1):
-    """The transpose of unfold, which its columns of unit vectors show."""
+    """The transpose of unfold, computed from unfold's columns of unit vectors."""
     size = per_axis(output_size, 2)
     channels = x.shape[1] // math.prod(per_axis(kernel, 2))
     shape = (channels, *size)

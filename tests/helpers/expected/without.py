@@ -1,4 +1,4 @@
-"""Public names that have no value of their own to compare, by the reason."""
+"""Public names without a value to compare, by reason."""
 
 from __future__ import annotations
 

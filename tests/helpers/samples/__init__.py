@@ -1,9 +1,9 @@
 """Sample calls of every public operation, keyed by its name without ``mg.``.
 
-Each sample is a function of float tensors, with their shapes and the intervals they are drawn from,
-on which the function is smooth. Other arguments, and tensors of integers and booleans, stand in the
-call. The tests that any operation must pass run over this catalogue, and docs/reference.py observes
-in it what operations save for their gradients.
+Each sample is a function of float tensors, with their shapes and the intervals from which they are
+drawn. The function is smooth on these intervals. Other arguments, and tensors of integers and
+booleans, are part of the call. The tests for all operations run over this catalogue.
+docs/reference.py observes with it what operations save for their gradients.
 """
 
 from __future__ import annotations

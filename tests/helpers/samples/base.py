@@ -17,23 +17,24 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Sample:
-    """A call, and how to draw what it is called with."""
+    """A call, and the shapes and intervals of its inputs."""
 
     call: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     over: tuple[Interval, ...]  # one per shape
-    smooth: bool = True  # has a gradient, which finite differences find
+    smooth: bool = True  # has a gradient that finite differences find
     random: bool = False  # draws from the global generator
-    matrix: Callable[[Array], Array] | None = None  # gives what is drawn square a structure
-    independent: bool = False  # has a gradient only where rows, or columns, are independent
-    before: Callable[..., Any] | None = None  # makes of the inputs what the call takes
-    after: Callable[[Any], Any] | None = None  # makes of each result what is smooth
+    # turns a drawn square matrix into a structured one
+    matrix: Callable[[Array], Array] | None = None
+    independent: bool = False  # has a gradient only if rows, or columns, are independent
+    before: Callable[..., Any] | None = None  # converts the inputs to the call's arguments
+    after: Callable[[Any], Any] | None = None  # converts each result to a smooth one
 
     def inputs(self, dtype: Any = np.float64) -> list[Array]:
-        """Always the same arrays; no two elements are equal or nearly so.
+        """The inputs: always the same arrays, without equal or nearly equal elements.
 
-        All elements together are a permutation of evenly spaced ones, each moved a little, that is
-        then stretched over the interval of its input.
+        All elements are a permutation of evenly spaced numbers, each moved a little. They are then
+        scaled to the interval of each input.
         """
         sizes = [int(np.prod(shape)) for shape in self.shapes]
         rng = np.random.default_rng(sum(sizes))
@@ -60,7 +61,7 @@ class Sample:
         return made if isinstance(made, tuple) else (made,)
 
     def called(self, *tensors: Any) -> list[Any]:
-        """The results of the call, as a flat list; its random numbers are always the same."""
+        """The results of the call, as a flat list. Its random numbers are always the same."""
         if not self.random:
             return list(_flat(self.call(*tensors)))
         state = mg.get_rng_state()
@@ -71,7 +72,7 @@ class Sample:
             mg.set_rng_state(state)
 
     def results(self) -> list[Any]:
-        """The float tensors among the results of the call alone, of leaves that require grad."""
+        """The float tensors among the results of the call, for leaves that require grad."""
         given = self.prepared(*[mg.tensor(x) for x in self.inputs()])
         results = self.called(*[x.clone().requires_grad_() for x in given])
         return [y for y in results if isinstance(y, mg.Tensor) and y.is_floating_point()]
@@ -91,25 +92,25 @@ def S(
     over: Interval | Sequence[Interval] = (-2, 2),
     **rest: Any,
 ) -> Sample:
-    """A sample; one interval serves all inputs."""
+    """A sample. One interval serves all inputs."""
     intervals = (over,) * len(shapes) if not isinstance(over[0], tuple) else tuple(over)
     return Sample(call, shapes, intervals, **rest)
 
 
 def Z(call: Callable[..., Any], *shapes: tuple[int, ...], **rest: Any) -> Sample:
-    """A sample of what has no gradient, or finite differences do not find."""
+    """A sample without a gradient, or with one that finite differences do not find."""
     return S(call, *shapes, smooth=False, **rest)
 
 
-# The tensors that samples made for themselves: targets, indices, masks and statistics. A test that
-# overwrites what an operation was called with finds them here.
+# The tensors that samples created: targets, indices, masks and statistics. A test that overwrites
+# an operation's arguments finds them here.
 CONSTANTS: list[Any] = []
 
 
 def constant(values: Any, dtype: Any = None) -> Any:
-    """A tensor that a call takes beside the inputs that are drawn."""
+    """A tensor that a call takes in addition to the drawn inputs."""
     made = mg.tensor(values, dtype)
-    CONSTANTS.append(mg.from_numpy(made.numpy()))  # which NumPy can write, too
+    CONSTANTS.append(mg.from_numpy(made.numpy()))  # NumPy can write it too
     return CONSTANTS[-1]
 
 

@@ -1,4 +1,4 @@
-"""Elementwise operations."""
+"""Samples of elementwise operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from samples.base import (
 
 
 def from_the_table() -> dict[str, Any]:
-    """Elementwise operations state in the op table where they are smooth."""
+    """Samples of the op table's rows, which state where they are smooth."""
     found = {}
     for row in TABLE.values():
         prefix = "" if row.name in functions.__all__ else "special."

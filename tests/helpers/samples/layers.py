@@ -1,4 +1,4 @@
-"""Activations, layers and losses."""
+"""Samples of activations, layers and losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from samples.base import (
 
 
 def activation(f: Any, *bounds: float) -> tuple[Sample, ...]:
-    """On the pieces between the bounds where the function is not smooth."""
+    """Samples between the bounds at which the function is not smooth."""
     ends = (-4.0, *bounds, 4.0)
     pieces = [(low + 0.1, high - 0.1) for low, high in itertools.pairwise(ends)]
     return tuple(S(f, (2, 1, 3), over=piece) for piece in pieces)
@@ -78,7 +78,7 @@ ACTIVATIONS = {
 
 
 def reduced(f: Any, *shapes: tuple[int, ...], **rest: Any) -> tuple[Sample, ...]:
-    """A loss by each way to reduce it."""
+    """Samples of a loss with each reduction."""
     return tuple(
         S(lambda *x, r=r: f(*x, reduction=r), *shapes, **rest) for r in ("mean", "sum", "none")
     )

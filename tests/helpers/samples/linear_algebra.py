@@ -1,4 +1,4 @@
-"""Products and linear algebra."""
+"""Samples of products and linear algebra."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from samples.base import (
 
 
 def near_identity(x: Array) -> Array:
-    """Square matrices, well conditioned."""
+    """Well conditioned square matrices."""
     return x + 4 * np.eye(x.shape[-1])
 
 

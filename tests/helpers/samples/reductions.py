@@ -1,4 +1,4 @@
-"""Reductions, scans and sorting."""
+"""Samples of reductions, scans and sorting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from samples.base import (
 
 
 def reduction(f: Any, over: Interval = (-2, 2), smooth: bool = True) -> tuple[Sample, ...]:
-    """Samples over everything, along one dimension and along two."""
+    """Samples over all dimensions, along one and along two."""
     return (
         S(f, (2, 3, 2), over=over, smooth=smooth),
         S(lambda x: f(x, dim=1), (2, 3, 2), over=over, smooth=smooth),
@@ -30,7 +30,7 @@ def reduction(f: Any, over: Interval = (-2, 2), smooth: bool = True) -> tuple[Sa
 
 
 def indexed(f: Any, smooth: bool = True) -> tuple[Sample, ...]:
-    """Samples over everything and along one dimension, with indices."""
+    """Samples over all dimensions and along one, with indices."""
     return (
         S(f, (2, 3), smooth=smooth),
         S(lambda x: f(x, dim=0), (3, 4), smooth=smooth),

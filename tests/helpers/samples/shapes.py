@@ -1,4 +1,4 @@
-"""Shapes, selection and scattering."""
+"""Samples of shapes, selection and scattering."""
 
 from __future__ import annotations
 
