@@ -58,7 +58,7 @@ except ModuleNotFoundError as error:
     ) from None
 ffi: Any = _native.ffi
 lib: Any = _native.lib
-_NULL, _CData = ffi.NULL, ffi.CData
+_NULL = ffi.NULL
 
 
 def _choose(available: tuple[str, ...]) -> str:
@@ -137,13 +137,8 @@ class Array:
 
     __slots__ = ("__weakref__", "dtype", "pointer")
 
+    pointer: Any  # of mg_array *
     dtype: int  # code of the dtype
-
-    def __init__(self, pointer: Any) -> None:
-        if not isinstance(pointer, _CData):
-            raise TypeError("arrays come from kernels")
-        self.pointer = ffi.gc(pointer, lib.mg_release)
-        self.dtype = pointer.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -218,14 +213,22 @@ class Saved:
 
     __slots__ = ("pointer",)
 
-    def __init__(self, pointer: Any) -> None:
-        if not isinstance(pointer, _CData):
-            raise TypeError("saved arrays come from save")
-        self.pointer = ffi.gc(pointer, lib.mg_unsave)
+    pointer: Any  # of mg_saved *
 
     def buffer(self, i: int) -> int:
         """The address of the i-th array's buffer, or 0 if there is no such array."""
         return int(lib.mg_saved_buffer(self.pointer, i))
+
+
+_gc, _new, _release = ffi.gc, object.__new__, lib.mg_release
+
+
+def _array(pointer: Any) -> Array:
+    """The handle of a new C array. Every call of a kernel comes here, so it is no __init__."""
+    array = _new(Array)
+    array.pointer = _gc(pointer, _release)
+    array.dtype = pointer.dtype
+    return array
 
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -253,7 +256,7 @@ def call(number: int, *args: Any) -> Any:
             pointer = lib.mg_call_one(number, len(arrays), arrays, ints, floats, saved)
             if not pointer:
                 raise failure(number, args)
-            made = Array(pointer)
+            made = _array(pointer)
         else:
             out = ffi.new("mg_arrays *")
             code = lib.mg_call(number, len(arrays), arrays, ints, floats, saved, out)
@@ -263,7 +266,7 @@ def call(number: int, *args: Any) -> Any:
                 raise failure(number, args)
             elif result == "n":
                 each = ffi.unpack(out.made, out.count)
-                made = tuple([Array(one) if one else None for one in each])
+                made = tuple([_array(one) if one else None for one in each])
     except OverflowError:
         raise _beyond_int64(number) from None
     del held
@@ -284,7 +287,7 @@ def function_of(number: int) -> Callable[..., Any]:
         if type(a) is type(b) is Array and a.dtype >= 0 and b.dtype >= 0 and not tracers:
             pointer = run(number, 2, (a.pointer, b.pointer), _NULL, _NULL, _NULL)
             if pointer:
-                return Array(pointer)
+                return _array(pointer)
         return general(a, b)
 
     def of_arrays(*arrays: Array) -> Any:
@@ -297,7 +300,7 @@ def function_of(number: int) -> Callable[..., Any]:
         if not one:
             return bool(lib.mg_call(number, count, pointers, _NULL, _NULL, _NULL, _NULL))
         pointer = run(number, count, pointers, _NULL, _NULL, _NULL)
-        return Array(pointer) if pointer else general(*arrays)
+        return _array(pointer) if pointer else general(*arrays)
 
     return of_two if takes == "aa" and one else of_arrays
 
@@ -453,7 +456,9 @@ def save_as_is(x: Array) -> Saved:
 def _saved(made: Any) -> Saved:
     if not made:
         raise failure(kernels.saved_array, ())
-    return Saved(made)
+    saved = Saved()
+    saved.pointer = ffi.gc(made, lib.mg_unsave)
+    return saved
 
 
 def saved_handle(saved: Saved, i: int, title: str = "") -> Array:
