@@ -114,7 +114,7 @@ class _Pass:
     def accumulate(self, edge: Parent, g: Gradient, may_be_shared: bool) -> None:
         """Add a gradient to the grad map.
 
-        ``may_be_shared``: other edges may get the same object.
+        ``may_be_shared`` is True if other edges may get the same object.
         """
         grads = self.grads
         current = grads.get(edge)
@@ -137,9 +137,9 @@ class _Pass:
                 self.owned.add(edge)
 
     def step(self, node: Node, g: Gradient) -> tuple[Any, Any, Gradient]:
-        """Run a node's rule: the node's parents, their gradients, and the node's own gradient.
+        """Run a node's rule, and return its parents, their gradients and the node's own gradient.
 
-        All are empty if the pass goes no further from this node.
+        Parents and gradients are empty if the pass goes no further from this node.
         """
         if type(g) is SliceGrad:
             g = g.whole()
