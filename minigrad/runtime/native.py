@@ -140,6 +140,9 @@ class Array:
     pointer: Any  # of mg_array *
     dtype: int  # code of the dtype
 
+    def __init__(self) -> None:
+        raise TypeError("arrays come from kernels")
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each dimension."""
@@ -215,6 +218,9 @@ class Saved:
 
     pointer: Any  # of mg_saved *
 
+    def __init__(self) -> None:
+        raise TypeError("saved arrays come from save")
+
     def buffer(self, i: int) -> int:
         """The address of the i-th array's buffer, or 0 if there is no such array."""
         return int(lib.mg_saved_buffer(self.pointer, i))
@@ -224,7 +230,7 @@ _gc, _new, _release = ffi.gc, object.__new__, lib.mg_release
 
 
 def _array(pointer: Any) -> Array:
-    """The handle of a new C array. Every call of a kernel comes here, so it is no __init__."""
+    """The handle of a new C array. Every call of a kernel comes here, without a call of __init__."""
     array = _new(Array)
     array.pointer = _gc(pointer, _release)
     array.dtype = pointer.dtype
@@ -456,7 +462,7 @@ def save_as_is(x: Array) -> Saved:
 def _saved(made: Any) -> Saved:
     if not made:
         raise failure(kernels.saved_array, ())
-    saved = Saved()
+    saved = _new(Saved)
     saved.pointer = ffi.gc(made, lib.mg_unsave)
     return saved
 
