@@ -230,7 +230,7 @@ _gc, _new, _release = ffi.gc, object.__new__, lib.mg_release
 
 
 def _array(pointer: Any) -> Array:
-    """The handle of a new C array. Every call of a kernel comes here, without a call of __init__."""
+    """The handle of a new C array. Every kernel call makes one, so no __init__ runs."""
     array = _new(Array)
     array.pointer = _gc(pointer, _release)
     array.dtype = pointer.dtype
@@ -255,6 +255,8 @@ def call(number: int, *args: Any) -> Any:
     storage dtypes or writes.
     """
     arrays, ints, floats, saved, held = _request(number, args)
+    if len(arrays) + len(ints) + len(floats) > _FEW:
+        ints, floats = _c_numbers(number, ints, floats)
     result = _results[number]
     made: Any = None
     try:
@@ -355,6 +357,18 @@ def _request(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return arrays, ints, floats, saved, held
 
 
+# cffi takes memory for longer lists, and does not release it when a later argument is refused.
+_FEW = 80
+
+
+def _c_numbers(number: int, ints: list[int], floats: list[float]) -> tuple[Any, Any]:
+    """The integers and floats of a call as C arrays."""
+    try:
+        return ffi.new("int64_t[]", ints), ffi.new("double[]", floats)
+    except OverflowError:
+        raise _beyond_int64(number) from None
+
+
 def _misfit(number: int, args: tuple[Any, ...]) -> TypeError:
     takes = signatures[number]
     return TypeError(f"[{title_of(number)}] takes {takes}, not {len(args)} arguments")
@@ -384,11 +398,8 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 def step(number: int, *args: Any) -> partial[int]:
     """A step of :func:`run_steps` that calls a writing kernel."""
     arrays, ints, floats, saved, held = _request(number, args)
-    try:
-        c_ints = ffi.new("int64_t[]", ints)
-    except OverflowError:
-        raise _beyond_int64(number) from None
-    c_floats, out = ffi.new("double[]", floats), ffi.new("mg_arrays *")
+    c_ints, c_floats = _c_numbers(number, ints, floats)
+    out = ffi.new("mg_arrays *")
     made: partial[int] = partial(
         lib.mg_call, number, len(arrays), arrays, c_ints, c_floats, saved, out
     )
