@@ -117,13 +117,14 @@ def _unmasked(g: Array, shape: Shape, axes: int, places: Array) -> Array:
     return call(kernels.view_reshape, made, shape)
 
 
-MASKED = linear(
+MASKED: Row = linear(
     "masked",
     _masked,
     lambda g, shape, axes, places: _apply(SCATTER_ADD, g, _merged(shape, axes), (places,)).reshape(
         shape
     ),
     fused=_unmasked,
+    jvp=lambda t, axes, places: _apply(MASKED, t.contiguous(), axes, places),
     doc="what of a contiguous array is at some places of its first axes, counted through these",
 )
 

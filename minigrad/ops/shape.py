@@ -31,6 +31,7 @@ VIEW = linear(
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape, always a view",
     view=True,
+    jvp=lambda t, to: t.reshape(to),  # the strides of a tangent are its own
 )
 PERMUTE = linear(
     "permute",
@@ -122,10 +123,11 @@ SLICE_VIEW = linear(
     doc="a slice without the axes that an integer picked, or with new ones; a view",
     view=True,
 )
-PAD = linear(
+PAD: Row = linear(
     "pad",
     lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), x.shape),
     lambda g, shape, to, start, value: _apply(SLICE, g, start, (1,) * len(to), shape),
+    jvp=lambda t, to, start, value: _apply(PAD, t, to, start, 0.0),
     doc="one value everywhere, but the input from a start on",
 )
 SLICE_BLANK: Row = linear(
