@@ -8,22 +8,22 @@ Loaded with the first transform that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import sin
 from typing import Any
 
 from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.table import PLACES, Row
-from minigrad.runtime.dtypes import DType, by_code
-from minigrad.runtime.errors import freed_error
+from minigrad.runtime.dtypes import DType, by_code, float64
+from minigrad.runtime.errors import forward_hook_error, freed_error
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.apply import apply
 from minigrad.tape.engine import gradients, topological_order, unbroadcast
 from minigrad.tape.grad_mode import begin, end
 from minigrad.tape.node import LEAF, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
-from minigrad.tape.tensor_base import TensorBase, wrap
+from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 from minigrad.tape.vjp import pointwise_formula, rules, unpack
 
 __all__ = ["LinearMap", "transposed"]
@@ -45,7 +45,7 @@ class LinearMap:
     ) -> None:
         self.inputs = list(inputs)
         self.outputs = list(outputs)
-        self.edges = [x if x._edge is LEAF else x._edge for x in outputs]
+        self.edges = [parent_of(x) for x in outputs]
         self.nodes = self._between(oldest)
         self.done = self._last_uses()
         self._metas: dict[Node, Meta] | None = None
@@ -55,14 +55,14 @@ class LinearMap:
         reached: set[Any] = set(self.inputs)
         for edge in self.inputs:
             if type(edge) is not Node and getattr(edge, "_hooks", None):
-                raise _hook_refused("an input")
+                raise forward_hook_error("an input")
         found = []
         roots = [edge for edge in self.edges if type(edge) is Node]
         for node in topological_order(roots, oldest):
             if node in reached or reached.isdisjoint(node.parents or ()):
                 continue
             if any(not hasattr(hook, "only_reads") for hook in node.hooks or ()):
-                raise _hook_refused(node.op.name)
+                raise forward_hook_error(node.op.name)
             reached.add(node)
             found.append(node)
         return found
@@ -115,14 +115,14 @@ class LinearMap:
                 return _by_formulas(op, node, tangents, lambda: self._meta(node))
             if family is not None:
                 return family(op, node, tangents)
-        (made,) = transposed(
+        made, _ = transposed(
             lambda us: rules(op)[1](node, us[0]),
             [self._meta(node)],
             tangents,
             recorded,
             node.input_meta,
         )
-        return made
+        return made[0]
 
     def _meta(self, node: Node) -> Meta:
         """The shape and dtype of a node's output."""
@@ -140,13 +140,6 @@ class LinearMap:
         roots, upstream = [e for e, _ in pairs], [_filled(y.shape, y.dtype) for _, y in pairs]
         found = gradients(roots, upstream, True, False, set(self.nodes))
         return {node: (g.shape, g.dtype) for node, g in found.items() if isinstance(g, TensorBase)}
-
-
-def _hook_refused(where: str) -> RuntimeError:
-    return RuntimeError(
-        f"[jvp] {where} has a hook, which changes gradients: forward mode has none, so remove the "
-        "hook, or use reverse mode (vjp, jacrev)"
-    )
 
 
 def _filled(shape: tuple[int, ...], dtype: DType) -> Any:
@@ -296,30 +289,45 @@ def transposed(
     tangents: Tangents,
     recorded: bool,
     input_meta: Any = None,
-) -> list[Tangent]:
+    checked: bool = False,
+) -> tuple[list[Tangent], bool]:
     """Tangents of outputs by differentiating a VJP, which is linear in its upstream gradients.
 
     ``pull`` makes gradients of the inputs of upstream gradients, whose shapes and dtypes are
     ``metas``. The gradient of <pull(u), t> by u is the tangent that t is pushed to (J. Townsend,
-    "A new trick for calculating Jacobian vector products", 2017).
+    "A new trick for calculating Jacobian vector products", 2017). Returns the tangents, and
+    whether <pull(u), t> is <u, tangent> where that is ``checked``: else the pull is not linear.
     """
     scope = begin(True)
     try:
         us = [_upstream(shape, dtype) for shape, dtype in metas]
         edges = [u._edge for u in us]
-        roots, backs = [], []
+        roots, backs, pulled = [], [], []
         for i, (g, t) in enumerate(zip(pull(us), tangents, strict=True)):
             if g is None or t is None:
                 continue
             g = g.whole() if type(g) is SliceGrad else g
             g = g if input_meta is None else unbroadcast(g, input_meta[i])
-            if g._edge is not None:
-                roots.append(g if g._edge is LEAF else g._edge)
-                backs.append(t)
+            roots.append(parent_of(g))
+            backs.append(t)
+            pulled.append(g)
     finally:
         end(scope)
     found = gradients(roots, backs, True, recorded, set(edges)) if roots else {}
-    return [found.get(edge) for edge in edges]
+    made = [found.get(edge) for edge in edges]
+    return made, not checked or _is_adjoint(
+        zip(pulled, backs, strict=True), zip(us, made, strict=True)
+    )
+
+
+def _is_adjoint(left: Iterable[tuple[Any, Any]], right: Iterable[tuple[Any, Any]]) -> bool:
+    """Whether both sums of inner products are equal, but for rounding; NaN is equal to all."""
+    sums, size = [], 0.0
+    for pairs in (left, right):
+        products = [(a.detach() * b.detach()).to(float64) for a, b in pairs if b is not None]
+        sums.append(sum([x.sum().item() for x in products]))
+        size += sum([x.abs().sum().item() for x in products])
+    return not abs(sums[0] - sums[1]) > 1e-4 * size
 
 
 def _upstream(shape: tuple[int, ...], dtype: DType) -> Any:
@@ -327,7 +335,7 @@ def _upstream(shape: tuple[int, ...], dtype: DType) -> Any:
 
     Rules of factorisations, for example, look for equal upstream gradients of equal values.
     """
-    u: Any = wrap(call(kernels.full, dtype.code, shape, 1.0, 0), LEAF)
+    u: Any = wrap(call(kernels.full, dtype.code, shape, 64.0, 0), LEAF)
     count: Any = wrap(call(kernels.arange, dtype.code, 0.0, 1.0, 0, 1, u._h.size))
     factors = 1.0 + 0.5 * (count * sin(1.0)).sin()
     return u * factors.reshape(shape)
