@@ -141,6 +141,10 @@ SLICE_PUT = custom(
     lambda x, value, *at: _put(call(kernels.copy, x), value, *at),
     lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
     lambda g, start, step, count: _apply(SLICE, g, start, step, count),
+    jvp=(
+        lambda t, start, step, count: _apply(SLICE_BLANK, t, start, step, count),
+        lambda t, shape, start, step, count: _apply(EMBED, t, shape, start, step, count),
+    ),
     doc="the input with a slice of it replaced by another",
 )
 
@@ -240,6 +244,10 @@ DIAGONAL_PUT = custom(
     _diagonal_put,
     lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
     lambda g, offset: _apply(DIAGONAL, g, offset),
+    jvp=(
+        lambda t, offset: _apply(DIAGONAL_BLANK, t, offset),
+        lambda t, shape, offset: _apply(DIAG_EMBED, t, shape, offset),
+    ),
     doc="the input with the diagonal of the last two axes replaced",
 )
 

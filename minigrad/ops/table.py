@@ -108,7 +108,7 @@ class Row:
         fused: Sequence[Forward | None] = (),
         together: Callable[..., Sequence[Array]] | int | None = None,
         joint: Formula | None = None,
-        jvp: Sequence[Formula | None] = (),
+        jvp: Sequence[Formula | None] | Formula = (),
         symmetric: bool = False,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
@@ -140,9 +140,9 @@ class Row:
         self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
         self.together = _function(together)  # one kernel for the gradients of all inputs
         self.joint = joint  # one formula for them, where all are wanted
-        # For forward mode, a formula of each input's tangent. That of a symmetric row, whose
-        # Jacobians are their own transposes, is its derivative.
-        self.jvp = self.derivatives if symmetric else tuple(jvp)
+        # For forward mode, a formula of each input's tangent, or one of the tuple of all tangents.
+        # That of a symmetric row, whose Jacobians are their own transposes, is its derivative.
+        self.jvp = self.derivatives if symmetric else jvp if callable(jvp) else tuple(jvp)
         self.is_symmetric = symmetric
         self.domain = tuple(domain)  # an interval per input on which it is smooth
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
@@ -155,7 +155,8 @@ class Row:
         self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
-        self.jvp_needs = tuple([self._parameters(d) for d in self.jvp])
+        pushes = (self.jvp,) if callable(self.jvp) else self.jvp
+        self.jvp_needs = tuple([self._parameters(d) for d in pushes])
         self.wants_shape = any("shape" in names for names in (*self.needs, *self.jvp_needs))
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
@@ -289,7 +290,7 @@ def custom(
     fused: Sequence[Forward | None] = (),
     together: Callable[..., Sequence[Array]] | int | None = None,
     joint: Formula | None = None,
-    jvp: Sequence[Formula | None] = (),
+    jvp: Sequence[Formula | None] | Formula = (),
     symmetric: bool = False,
     vjp_kernel: int = -1,
     fits: int = -1,
@@ -299,8 +300,10 @@ def custom(
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
-    :func:`bilinear`. ``jvp`` has a formula of each input's tangent, and ``symmetric`` says that the
-    derivatives serve as such; without either, forward mode transposes the derivatives. Whether the
+    :func:`bilinear`. ``jvp`` has a formula of each input's tangent, or is one of the tuple of all;
+    ``symmetric`` says that the derivatives serve as such. Without them forward mode transposes the
+    derivatives, and so where a formula is None. The names ``size`` and ``pull`` stand for the shape
+    of the output, and for this derivative as a function of the upstream gradient. Whether the
     kernel takes some arrays is said by ``takes``, or by a kernel with the number ``fits``.
     """
     return Row(

@@ -17,14 +17,14 @@ from minigrad.ops.pointwise import SCALE
 from minigrad.ops.table import PLACES, Row
 from minigrad.runtime.dtypes import DType, by_code, float64
 from minigrad.runtime.errors import forward_hook_error, freed_error
-from minigrad.runtime.native import call, kernels
+from minigrad.runtime.native import call, kernels, vjp_of
 from minigrad.tape.apply import apply
 from minigrad.tape.engine import gradients, topological_order, unbroadcast
 from minigrad.tape.grad_mode import begin, end
 from minigrad.tape.node import LEAF, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
-from minigrad.tape.vjp import pointwise_formula, rules, unpack
+from minigrad.tape.vjp import fused_or_formula, pointwise_formula, rules, unpack
 
 __all__ = ["LinearMap", "transposed"]
 
@@ -109,12 +109,10 @@ class LinearMap:
             rule = getattr(op, "jvp", None)
             if rule is not None:
                 return rule(node, tangents)
-        else:
-            family = _FAMILIES.get(op.family)
-            if op.jvp:
-                return _by_formulas(op, node, tangents, lambda: self._meta(node))
-            if family is not None:
-                return family(op, node, tangents)
+        elif op.jvp and _states_all(op, tangents):
+            return self._by_formulas(op, node, tangents, recorded)
+        elif op.family in _FAMILIES:
+            return _FAMILIES[op.family](op, node, tangents, recorded)
         made, _ = transposed(
             lambda us: rules(op)[1](node, us[0]),
             [self._meta(node)],
@@ -123,6 +121,34 @@ class LinearMap:
             node.input_meta,
         )
         return made[0]
+
+    def _by_formulas(self, row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
+        """The sum of what the row's formulas make of each tangent.
+
+        A formula with the parameter ``size`` comes last: the sum of the others has that shape.
+        """
+        given = _in_one_dtype(node, tangents)
+        if callable(row.jvp):
+            arguments = _saved_and_args(row, node, row.jvp_needs[0])
+            return row.jvp(tuple(given), *arguments)
+        total = None
+        for i in sorted(range(len(given)), key=lambda i: "size" in row.jvp_needs[i]):
+            t, names = given[i], row.jvp_needs[i]
+            formula: Any = row.jvp[i]
+            if t is None:
+                continue
+            if row.is_symmetric and not recorded and node.input_meta is None:
+                rules(row)  # which find where the saved arrays are
+                made = fused_or_formula(row, i, node, t)
+            else:
+                beside: list[Any] = []
+                if "size" in names:
+                    beside.append(self._meta(node)[0] if total is None else total.shape)
+                if "pull" in names:
+                    beside.append(_pull_of(row, i, node, recorded))
+                made = formula(t, *beside, *_saved_and_args(row, node, names))
+            total = made if total is None else total + made
+        return _broadcast(node, total) if row.is_symmetric else total
 
     def _meta(self, node: Node) -> Meta:
         """The shape and dtype of a node's output."""
@@ -157,18 +183,34 @@ def _sum(parts: Sequence[Tangent]) -> Tangent:
     return total
 
 
-def _pointwise(row: Row, node: Node, tangents: Tangents) -> Tangent:
+def _pointwise(row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
     """The sum of partials times tangents."""
+    if not recorded and node.input_meta is None:
+        return _sum([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
     parts = []
     for i, t in enumerate(_in_one_dtype(node, tangents)):
         if t is not None and row.derivatives[i] != 0.0:
-            by_zero = row is SCALE and i == 1
-            parts.append(
-                product(t, unpack(row, node, "a").to(t.dtype))
-                if by_zero
-                else pointwise_formula(row, i, node, t)
-            )
+            parts.append(_by_formula(row, i, node, t))
     return _broadcast(node, _sum(parts))
+
+
+def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+    """A tangent times the i-th partial, by the kernel that multiplies gradients with it."""
+    partial = row.derivatives[i]
+    if t is None or partial == 0.0:
+        return None
+    kernel = vjp_of(row.id) if callable(partial) and row is not SCALE else None
+    if kernel is None or node.saved is None:
+        return _by_formula(row, i, node, t)
+    if row.arity == 1:
+        return wrap(call(kernel, t._h, node.saved))
+    return wrap(call(kernel, 1 << i, t._h, node.saved)[i])
+
+
+def _by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+    if row is SCALE and i == 1:
+        return product(t, unpack(row, node, "a").to(t.dtype))
+    return pointwise_formula(row, i, node, t)
 
 
 def _in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
@@ -207,12 +249,30 @@ def _arguments(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
     return node.args[1:] if skips else node.args
 
 
-def _linear(row: Row, node: Node, tangents: Tangents) -> Tangent:
+def _saved_and_args(row: Row, node: Node, names: Sequence[str]) -> list[Any]:
+    """The saved arrays and the arguments that a formula takes."""
+    saved = [unpack(row, node, name) for name in names if name in PLACES]
+    return [*saved, *_arguments(row, names, node)]
+
+
+def _states_all(row: Row, tangents: Tangents) -> bool:
+    """Whether the row states a formula for each of the tangents."""
+    if callable(row.jvp):
+        return True
+    return all(t is None or f is not None for t, f in zip(tangents, row.jvp, strict=True))
+
+
+def _pull_of(row: Row, i: int, node: Node, recorded: bool) -> Callable[[Any], Any]:
+    """The gradient of the i-th input as a function of the upstream gradient."""
+    return lambda g: rules(row)[recorded](node, g)[i]
+
+
+def _linear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself."""
     return apply(row, (tangents[0],), _arguments(row, (), node))
 
 
-def _bilinear(row: Row, node: Node, tangents: Tangents) -> Tangent:
+def _bilinear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The product rule."""
     a, b = _in_one_dtype(node, tangents)
     return _sum(
@@ -223,7 +283,7 @@ def _bilinear(row: Row, node: Node, tangents: Tangents) -> Tangent:
     )
 
 
-def _variadic(row: Row, node: Node, tangents: Tangents) -> Tangent:
+def _variadic(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself, with zeros for inputs without a tangent."""
     given = [t if t is None or t.size else None for t in _in_one_dtype(node, tangents)]
     like = next((t for t in given if t is not None), None)
@@ -247,38 +307,12 @@ def _part_shape(row: Row, i: int, args: Any, like: tuple[int, ...]) -> tuple[int
     return (*like[:axis], bounds[i + 1] - bounds[i], *like[axis + 1 :])
 
 
-_FAMILIES: dict[str, Callable[[Row, Node, Tangents], Tangent]] = {
+_FAMILIES: dict[str, Callable[[Row, Node, Tangents, bool], Tangent]] = {
     "pointwise": _pointwise,
     "linear": _linear,
     "bilinear": _bilinear,
     "variadic": _variadic,
 }
-
-# ---- rules of single rows ------------------------------------------------------------------------
-
-
-def _by_formulas(row: Row, node: Node, tangents: Tangents, meta: Callable[[], Meta]) -> Tangent:
-    """The sum of what the row's formulas make of each tangent.
-
-    A formula with the parameter ``size`` gets the shape of the output. It comes last: the sum of
-    the others has that shape.
-    """
-    total = None
-    given = _in_one_dtype(node, tangents)
-    order = sorted(range(len(given)), key=lambda i: "size" in row.jvp_needs[i])
-    for i in order:
-        t, names = given[i], row.jvp_needs[i]
-        formula: Any = row.jvp[i]
-        if t is None or formula is None:
-            continue
-        saved = [unpack(row, node, name) for name in names if name in PLACES]
-        args = _arguments(row, names, node)
-        if "size" in names:
-            args = (meta()[0] if total is None else total.shape, *args)
-        made = formula(t, *saved, *args)
-        total = made if total is None else total + made
-    return _broadcast(node, total) if row.is_symmetric else total
-
 
 # ---- transposing ---------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from minigrad.tape.tensor_base import wrap
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["pointwise_formula", "rules", "unpack"]
+__all__ = ["fused_or_formula", "pointwise_formula", "rules", "unpack"]
 
 Rule = Callable[[Node, Any], Sequence[Any]]
 
@@ -70,7 +70,7 @@ def _fused_rule(row: Row) -> Rule | None:
         return None
     if row.arity == 1 and not row.keeps:
         return linear_rule(row)
-    each = _each(row, _fused)
+    each = _each(row, fused_or_formula)
     by_formula = any(
         fused is None and derivative is not None
         for fused, derivative in zip(row.fused, row.derivatives, strict=True)
@@ -201,7 +201,8 @@ def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[misc, operator]
 
 
-def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+def fused_or_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    """The gradient of the i-th input by its kernel, or by its formula where there is none."""
     fused = row.fused[i]
     if fused is None:
         return _formula(row, i, node, g)

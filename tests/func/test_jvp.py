@@ -84,7 +84,8 @@ def test_a_push_without_a_graph_is_off_the_tape(sample, rng):
         for t, again in zip(linear.push(vs, False), linear.push(vs, True), strict=True):
             if t is not None:
                 assert not t.requires_grad
-                np.testing.assert_array_equal(t.numpy(), again.detach().numpy())
+                again = again.detach().numpy()
+                close(t.numpy(), again, np.abs(again).max(initial=0))
 
 
 @smooth_samples
@@ -110,6 +111,8 @@ def test_pushes_in_float32(sample, rng):
 @pytest.mark.parametrize("row", [row for row in TABLE.values() if row.jvp], ids=lambda r: r.name)
 def test_a_tangent_needs_no_more_than_the_gradient_saves(row):
     """The node saves for the gradients of the inputs that have one."""
-    assert len(row.jvp) == len(row.derivatives)
-    for forward, backward in zip(row.jvp_needs, row.needs, strict=True):
+    of_all = callable(row.jvp)
+    assert of_all or len(row.jvp) == len(row.derivatives)
+    stated = row.jvp_needs * len(row.needs) if of_all else row.jvp_needs
+    for forward, backward in zip(stated, row.needs, strict=True):
         assert {n for n in forward if n in PLACES} <= {n for n in backward if n in PLACES}
