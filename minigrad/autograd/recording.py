@@ -8,34 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
+from minigrad.autograd import grad
 from minigrad.functions import stack
 from minigrad.functions.creation import eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.functions.shaping import clone, contiguous
 from minigrad.runtime.native import call, kernels
-from minigrad.tape.engine import gradients
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.jvp import LinearMap
-from minigrad.tape.node import Node, record
+from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 
 __all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
 
 Tensors = Sequence[Any]
 
+# Leaves that were the inputs of calls that are over, by id: nobody else differentiates by them.
+_finished: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
 
 class Recording:
-    """A call of a function on fresh tensors.
+    """A call of a function on fresh tensors: those ``given``, which it may write into.
 
+    ``inputs`` have their places on the tape as they were before.
     ``with_graph`` says whether results can be differentiated by something else than the inputs. It
     is asked for by the caller, and granted where recording is on and there is anything else.
     """
 
     def __init__(self, inputs: Tensors, with_graph: bool = True) -> None:
         self.with_graph = with_graph and is_grad_enabled()
-        self.inputs = [_fresh(x, self.with_graph) for x in inputs]
-        self.edges = [parent_of(x) for x in self.inputs]  # a write into an input would change it
+        self.given = [_fresh(x, self.with_graph) for x in inputs]
+        self.inputs = [_in_place_of(x) for x in self.given]
+        self.edges = [parent_of(x) for x in self.inputs]
         self.begin = record(None, None, (), None, None).serial
         self.outputs: list[Any] = []
         self._linear: LinearMap | None = None
@@ -50,6 +56,7 @@ class Recording:
         outputs, beside = split(result)
         self.outputs = list(outputs)
         self.with_graph = self.with_graph and self._has_others([*outputs, *beside])
+        _finished.update({id(x): x for x in self.inputs if x._edge is LEAF})
         return result
 
     def _has_others(self, tensors: Tensors) -> bool:
@@ -63,10 +70,13 @@ class Recording:
             edge = stack.pop()
             if edge in seen:
                 continue
-            if type(edge) is not Node or edge.serial < self.begin:
-                return True
             seen.add(edge)
-            stack.extend(edge.parents or ())
+            if type(edge) is Node:
+                if edge.serial < self.begin:
+                    return True
+                stack.extend(edge.parents or ())
+            elif id(edge) not in _finished:
+                return True
         return False
 
     def _is_recorded(self, given: Tensors) -> bool:
@@ -81,14 +91,15 @@ class Recording:
         """
         graph = self._is_recorded(upstream) if graph is None else graph
         pairs = [
-            (parent_of(y), _given(g, y, graph))
+            (y, g)
             for y, g in zip(self.outputs, upstream, strict=True)
             if y._edge is not None and g is not None
         ]
-        roots, backs = [edge for edge, _ in pairs], [g for _, g in pairs]
+        if not pairs:
+            return [None] * len(self.inputs)
+        ys, gs = [y for y, _ in pairs], [g for _, g in pairs]
         retain_graph = retain_graph or graph
-        found = gradients(roots, backs, retain_graph, graph, set(self.edges)) if roots else {}
-        return _unshared([found.get(edge) for edge in self.edges], upstream)
+        return list(grad(ys, self.inputs, gs, retain_graph, graph, allow_unused=True))
 
     def push(self, tangents: Tensors, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by tangents of the inputs; None where none depends."""
@@ -110,6 +121,11 @@ def _fresh(x: Any, with_graph: bool) -> Any:
     if with_graph and x._edge is not None:
         return clone(x)  # a write of the function's must not reach x
     return x.detach().requires_grad_()
+
+
+def _in_place_of(x: Any) -> Any:
+    """A tensor that stays where x is on the tape now, and that nobody can write into."""
+    return x if x._edge is LEAF else wrap(call(kernels.view_alias, x._h), x._edge)
 
 
 def off_graph(x: Any) -> Any:

@@ -20,10 +20,10 @@ from minigrad.runtime.errors import forward_hook_error, freed_error
 from minigrad.runtime.native import call, kernels, vjp_of
 from minigrad.tape.apply import apply
 from minigrad.tape.engine import gradients, topological_order, unbroadcast
-from minigrad.tape.grad_mode import begin, end
+from minigrad.tape.grad_mode import begin, end, mode
 from minigrad.tape.node import LEAF, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
-from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 from minigrad.tape.vjp import fused_or_formula, pointwise_formula, rules, unpack
 
 __all__ = ["LinearMap", "transposed"]
@@ -84,6 +84,8 @@ class LinearMap:
         Raises RuntimeError where the graph was freed, or a value that a rule needs overwritten.
         """
         found = {edge: t for edge, t in zip(self.inputs, tangents, strict=True) if t is not None}
+        # Kernels take ordinary tensors, and leave no graph.
+        by_kernels = not recorded and all(type(t) is result_type() for t in found.values())
         scope = begin(recorded)
         try:
             for node, done in zip(self.nodes, self.done, strict=True):
@@ -92,7 +94,7 @@ class LinearMap:
                     raise freed_error(node)
                 given = [None if edge is None else found.get(edge) for edge in parents]
                 if any(t is not None for t in given):
-                    made = self._pushed(node, given, recorded)
+                    made = self._pushed(node, given, by_kernels)
                     if made is not None:
                         found[node] = made
                 for edge in done:
@@ -102,27 +104,27 @@ class LinearMap:
         made = [None if edge is None else found.get(edge) for edge in self.edges]
         return [t if t is None else t.to(y.dtype) for t, y in zip(made, self.outputs, strict=True)]
 
-    def _pushed(self, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
-        """The tangent of a node's output."""
+    def _pushed(self, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
+        """The tangent of a node's output, by fused kernels or by formulas."""
         op = node.op
         if type(op) is not Row:
             rule = getattr(op, "jvp", None)
             if rule is not None:
                 return rule(node, tangents)
         elif op.jvp and _states_all(op, tangents):
-            return self._by_formulas(op, node, tangents, recorded)
+            return self._by_formulas(op, node, tangents, by_kernels)
         elif op.family in _FAMILIES:
-            return _FAMILIES[op.family](op, node, tangents, recorded)
+            return _FAMILIES[op.family](op, node, tangents, by_kernels)
         made, _ = transposed(
             lambda us: rules(op)[1](node, us[0]),
             [self._meta(node)],
             tangents,
-            recorded,
+            mode.enabled,
             node.input_meta,
         )
         return made[0]
 
-    def _by_formulas(self, row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
+    def _by_formulas(self, row: Row, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
         """The sum of what the row's formulas make of each tangent.
 
         A formula with the parameter ``size`` comes last: the sum of the others has that shape.
@@ -137,7 +139,7 @@ class LinearMap:
             formula: Any = row.jvp[i]
             if t is None:
                 continue
-            if row.is_symmetric and not recorded and node.input_meta is None:
+            if row.is_symmetric and by_kernels and node.input_meta is None:
                 rules(row)  # which find where the saved arrays are
                 made = fused_or_formula(row, i, node, t)
             else:
@@ -145,7 +147,7 @@ class LinearMap:
                 if "size" in names:
                     beside.append(self._meta(node)[0] if total is None else total.shape)
                 if "pull" in names:
-                    beside.append(_pull_of(row, i, node, recorded))
+                    beside.append(_pull_of(row, i, node, by_kernels))
                 made = formula(t, *beside, *_saved_and_args(row, node, names))
             total = made if total is None else total + made
         return _broadcast(node, total) if row.is_symmetric else total
@@ -183,9 +185,9 @@ def _sum(parts: Sequence[Tangent]) -> Tangent:
     return total
 
 
-def _pointwise(row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
+def _pointwise(row: Row, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
     """The sum of partials times tangents."""
-    if not recorded and node.input_meta is None:
+    if by_kernels and node.input_meta is None:
         return _sum([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
     parts = []
     for i, t in enumerate(_in_one_dtype(node, tangents)):
@@ -262,9 +264,10 @@ def _states_all(row: Row, tangents: Tangents) -> bool:
     return all(t is None or f is not None for t, f in zip(tangents, row.jvp, strict=True))
 
 
-def _pull_of(row: Row, i: int, node: Node, recorded: bool) -> Callable[[Any], Any]:
+def _pull_of(row: Row, i: int, node: Node, by_kernels: bool) -> Callable[[Any], Any]:
     """The gradient of the i-th input as a function of the upstream gradient."""
-    return lambda g: rules(row)[recorded](node, g)[i]
+    rule = rules(row)[0 if by_kernels else 1]
+    return lambda g: rule(node, g)[i]
 
 
 def _linear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
