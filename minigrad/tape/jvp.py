@@ -26,7 +26,17 @@ from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 from minigrad.tape.vjp import fused_or_formula, pointwise_formula, rules, unpack
 
-__all__ = ["LinearMap", "transposed"]
+__all__ = [
+    "LinearMap",
+    "Tangent",
+    "Tangents",
+    "arguments_of",
+    "by_formula",
+    "in_one_dtype",
+    "joined",
+    "sum_of",
+    "transposed",
+]
 
 Tangent = Any  # a Tensor, or None for what does not depend on the inputs: a real zero
 Tangents = Sequence[Tangent]
@@ -129,7 +139,7 @@ class LinearMap:
 
         A formula with the parameter ``size`` comes last: the sum of the others has that shape.
         """
-        given = _in_one_dtype(node, tangents)
+        given = in_one_dtype(node, tangents)
         if callable(row.jvp):
             arguments = _saved_and_args(row, node, row.jvp_needs[0])
             return row.jvp(tuple(given), *arguments)
@@ -177,7 +187,8 @@ def _filled(shape: tuple[int, ...], dtype: DType) -> Any:
 # ---- rules of the families -----------------------------------------------------------------------
 
 
-def _sum(parts: Sequence[Tangent]) -> Tangent:
+def sum_of(parts: Sequence[Tangent]) -> Tangent:
+    """The sum of those that are there; None if none is."""
     total = None
     for t in parts:
         if t is not None:
@@ -188,12 +199,12 @@ def _sum(parts: Sequence[Tangent]) -> Tangent:
 def _pointwise(row: Row, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
     """The sum of partials times tangents."""
     if by_kernels and node.input_meta is None:
-        return _sum([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
+        return sum_of([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
     parts = []
-    for i, t in enumerate(_in_one_dtype(node, tangents)):
+    for i, t in enumerate(in_one_dtype(node, tangents)):
         if t is not None and row.derivatives[i] != 0.0:
-            parts.append(_by_formula(row, i, node, t))
-    return _broadcast(node, _sum(parts))
+            parts.append(by_formula(row, i, node, t))
+    return _broadcast(node, sum_of(parts))
 
 
 def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
@@ -203,19 +214,20 @@ def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
         return None
     kernel = vjp_of(row.id) if callable(partial) and row is not SCALE else None
     if kernel is None or node.saved is None:
-        return _by_formula(row, i, node, t)
+        return by_formula(row, i, node, t)
     if row.arity == 1:
         return wrap(call(kernel, t._h, node.saved))
     return wrap(call(kernel, 1 << i, t._h, node.saved)[i])
 
 
-def _by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+def by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+    """A tangent times the i-th partial of a pointwise row."""
     if row is SCALE and i == 1:
         return product(t, unpack(row, node, "a").to(t.dtype))
     return pointwise_formula(row, i, node, t)
 
 
-def _in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
+def in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
     """The tangents in the dtype of the output, the widest of the inputs.
 
     Beside arrays that ``where`` and ``clamp`` broadcast there may be a Python scalar, whose dtype
@@ -245,7 +257,7 @@ def _broadcast(node: Node, t: Tangent) -> Tangent:
     return t if t.shape == shape else t.expand(shape)
 
 
-def _arguments(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
+def arguments_of(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
     """The node's arguments for a formula: ``shape`` comes first where that takes it."""
     skips = row.wants_shape and "shape" not in names
     return node.args[1:] if skips else node.args
@@ -254,7 +266,7 @@ def _arguments(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
 def _saved_and_args(row: Row, node: Node, names: Sequence[str]) -> list[Any]:
     """The saved arrays and the arguments that a formula takes."""
     saved = [unpack(row, node, name) for name in names if name in PLACES]
-    return [*saved, *_arguments(row, names, node)]
+    return [*saved, *arguments_of(row, names, node)]
 
 
 def _states_all(row: Row, tangents: Tangents) -> bool:
@@ -272,13 +284,13 @@ def _pull_of(row: Row, i: int, node: Node, by_kernels: bool) -> Callable[[Any], 
 
 def _linear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself."""
-    return apply(row, (tangents[0],), _arguments(row, (), node))
+    return apply(row, (tangents[0],), arguments_of(row, (), node))
 
 
 def _bilinear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The product rule."""
-    a, b = _in_one_dtype(node, tangents)
-    return _sum(
+    a, b = in_one_dtype(node, tangents)
+    return sum_of(
         [
             None if a is None else apply(row, (a, unpack(row, node, "b")), node.args),
             None if b is None else apply(row, (unpack(row, node, "a"), b), node.args),
@@ -288,15 +300,24 @@ def _bilinear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
 
 def _variadic(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself, with zeros for inputs without a tangent."""
-    given = [t if t is None or t.size else None for t in _in_one_dtype(node, tangents)]
+    parts = joined(row, node, tangents)
+    return None if parts is None else apply(row, parts, node.args)
+
+
+def joined(row: Row, node: Node, tangents: Tangents, skipped: int = 0) -> list[Any] | None:
+    """The tangents of arrays that are joined, zeros where one is missing; None if all are.
+
+    ``skipped`` first dimensions of the tangents are none of the arrays.
+    """
+    given = [t if t is None or t._h.size else None for t in in_one_dtype(node, tangents)]
     like = next((t for t in given if t is not None), None)
     if like is None:
         return None
-    parts = [
-        _filled(_part_shape(row, i, node.args, like.shape), like.dtype) if t is None else t
+    first, shape = like.shape[:skipped], like.shape[skipped:]
+    return [
+        _filled((*first, *_part_shape(row, i, node.args, shape)), like.dtype) if t is None else t
         for i, t in enumerate(given)
     ]
-    return apply(row, parts, node.args)
 
 
 def _part_shape(row: Row, i: int, args: Any, like: tuple[int, ...]) -> tuple[int, ...]:

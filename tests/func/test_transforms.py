@@ -132,6 +132,32 @@ def test_jacobians(transform):
     assert transform(lambda a: a.sum())(double(np.zeros((0, 3)))).shape == (0, 3)
 
 
+@pytest.mark.parametrize("chunk_size", [None, 1, 2, 3, 7])
+def test_chunks_of_tangents(chunk_size):
+    x = double([[0.5, -1.0, 2.0], [1.0, 0.3, 0.1]])
+
+    def f(t):
+        a, b = Products.apply(t, 2.0, t.exp())
+        return a @ b.t(), t[0], mg.ones(2), b.softmax(1).sum(0)
+
+    wanted = func.jacrev(f)(x)
+    found = func.jacfwd(f, chunk_size=chunk_size)(x)
+    for got, want in zip(found, wanted, strict=True):
+        assert got.is_contiguous()
+        same(got, want.numpy())
+    second = func.jacfwd(func.jacfwd(f, chunk_size=chunk_size), chunk_size=chunk_size)(x)
+    for got, want in zip(second, func.jacrev(func.jacrev(f))(x), strict=True):
+        same(got, want.numpy())
+
+
+def test_a_hessian_pushes_all_tangents_at_once():
+    x = mg.randn(20)
+    names = []
+    with trace(lambda name, args, made: names.append(name)):
+        func.hessian(lambda t: (t.sin() * t.exp()).sum() + (t[1:] * t[:-1]).square().sum())(x)
+    assert len(names) < 200
+
+
 def test_jacobian_takes_the_mode_with_fewer_passes():
     def passes(f, x):
         names = []
