@@ -382,7 +382,7 @@ class Function:
             if has_gradient:
                 check_keeps_grad(type(self).__name__, y.dtype)
         parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
-        whole = _FunctionOp(self, _metas(args), _metas(outputs))
+        whole = _FunctionOp(self, _metas(args), _metas(outputs), differentiable)
         node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
@@ -740,13 +740,20 @@ def _beside(g: Any, unknown: Node | None) -> Any:
 class _FunctionOp:
     """A Function on the tape."""
 
-    __slots__ = ("function", "metas", "name", "outputs")
+    __slots__ = ("differentiable", "function", "metas", "name", "outputs")
     lends = True
 
-    def __init__(self, function: Function, metas: list[Any], outputs: list[Any]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        metas: list[Any],
+        outputs: list[Any],
+        differentiable: list[bool],
+    ) -> None:
         self.function = function
         self.metas = metas  # of the arguments
         self.outputs = outputs
+        self.differentiable = differentiable
         self.name = type(function).__name__
 
     @no_grad
@@ -848,14 +855,17 @@ class _FunctionOp:
     def _by_transposing(self, node: Node, tangents: Sequence[Any]) -> list[Any]:
         from minigrad.tape.jvp import transposed
 
+        places = [k for k, is_one in enumerate(self.differentiable) if is_one]
         several = len(self.outputs) > 1
 
         def pull(us: list[Any]) -> list[Any]:
-            return self.graph_vjp(node, Bundle(dict(enumerate(us))) if several else us[0])
+            parts = dict(zip(places, us, strict=True))
+            return self.graph_vjp(node, Bundle(parts) if several else us[0])
 
         way_out = "state jvp(ctx, *tangents) beside backward"
         try:
-            made, linear = transposed(pull, self.outputs, tangents, mode.enabled, checked=True)
+            metas = [self.outputs[k] for k in places]
+            found, linear = transposed(pull, metas, tangents, mode.enabled, checked=True)
         except _NotKnownError:
             raise RuntimeError(
                 f"[{self.name}] forward mode transposes backward, which is once_differentiable or "
@@ -866,6 +876,9 @@ class _FunctionOp:
                 f"[{self.name}] forward mode transposes backward, which is not linear in the "
                 f"gradient, or detaches it: {way_out}"
             )
+        made: list[Any] = [None] * len(self.outputs)
+        for k, t in zip(places, found, strict=True):
+            made[k] = t
         return made
 
     def _checked(self, i: int, g: Any, meta: Any) -> Any:

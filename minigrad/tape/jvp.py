@@ -64,14 +64,14 @@ class LinearMap:
         """The nodes on the ways from inputs to outputs, oldest first; RuntimeError for a hook."""
         reached: set[Any] = set(self.inputs)
         for edge in self.inputs:
-            if type(edge) is not Node and getattr(edge, "_hooks", None):
+            if _has_hooks(edge.hooks if type(edge) is Node else getattr(edge, "_hooks", None)):
                 raise forward_hook_error("an input")
         found = []
         roots = [edge for edge in self.edges if type(edge) is Node]
         for node in topological_order(roots, oldest):
             if node in reached or reached.isdisjoint(node.parents or ()):
                 continue
-            if any(not hasattr(hook, "only_reads") for hook in node.hooks or ()):
+            if _has_hooks(node.hooks):
                 raise forward_hook_error(node.op.name)
             reached.add(node)
             found.append(node)
@@ -170,6 +170,11 @@ class LinearMap:
             return y.shape, y.dtype
         if self._metas is None:
             self._metas = self._all_metas()
+        if node not in self._metas:
+            raise RuntimeError(
+                f"[jvp] no gradient comes to {op.name!r}, whose rule forward mode transposes: "
+                "detach() its result, or use reverse mode"
+            )
         return self._metas[node]
 
     def _all_metas(self) -> dict[Node, Meta]:
@@ -178,6 +183,11 @@ class LinearMap:
         roots, upstream = [e for e, _ in pairs], [_filled(y.shape, y.dtype) for _, y in pairs]
         found = gradients(roots, upstream, True, False, set(self.nodes))
         return {node: (g.shape, g.dtype) for node, g in found.items() if isinstance(g, TensorBase)}
+
+
+def _has_hooks(hooks: Any) -> bool:
+    """Whether a hook may change the gradient."""
+    return any(not hasattr(hook, "only_reads") for hook in hooks or ())
 
 
 def _filled(shape: tuple[int, ...], dtype: DType) -> Any:

@@ -464,6 +464,8 @@ def test_hooks_are_refused_and_kept_gradients_are_not():
         y.grad_fn.register_hook(lambda *given: None)
         return y
 
+    with pytest.raises(RuntimeError, match=r"\[jvp\] an input has a hook"):
+        func.grad(lambda s: func.jvp(input_hooked, (s,), (s,))[1].sum())(x)
     for f, name in ((hooked, "mul"), (input_hooked, "an input"), (node_hooked, "exp")):
         with pytest.raises(RuntimeError, match=rf"\[jvp\] {name} has a hook, which may change"):
             func.jvp(f, (x,), (x,))
@@ -568,6 +570,34 @@ def test_functions_are_transposed_or_state_their_jvp():
         same(one, (2 * x * y).numpy())
         cubic = func.jacfwd(func.jacfwd(lambda s, f=f: f.apply(s, 2.0, s * s)[0].sum()))
         same(cubic(x), np.diag([12.0, 24.0]))
+
+
+class Maximum(mg.Function):
+    """The largest element, and where it is."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y, place = x.max(0)
+        ctx.save_for_backward(x, place)
+        rest = x - y
+        ctx.mark_non_differentiable(place, rest)
+        return y, place, rest
+
+    @staticmethod
+    def backward(ctx, g, g_place, g_rest):
+        assert not g_place.any()
+        assert not g_rest.any()
+        x, place = ctx.saved_tensors
+        return g * nn.functional.one_hot(place, x.shape[0])
+
+
+def test_outputs_without_a_gradient_have_tangents_of_zeros():
+    x = double([1.0, 5.0, 2.0])
+    _, (t, place, rest) = func.jvp(Maximum.apply, (x,), (2.0 * x,))
+    same(t, 10.0)
+    assert not place.any()
+    assert not rest.any()
+    same(func.jacfwd(lambda s: Maximum.apply(s)[0] * s)(x), func.jacrev(lambda s: s.max() * s)(x))
 
 
 def _function(**methods):
