@@ -11,7 +11,7 @@ gradient to the value, and the rest to the old history. All views become views o
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.functions import shaping as s
@@ -108,7 +108,7 @@ def overwrite_part(
 ) -> None:
     """Write ``source`` over the view of ``x`` that ``row`` makes, which has the same shape."""
     source = s.to(source, x.dtype)
-    edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, parent_of(source))
+    edge = record(_WRITE_VIEW, None, (row, args, x.shape), None, x._edge, parent_of(source))
     _write_recorded(x, part, source, edge, edge)
 
 
@@ -152,7 +152,8 @@ def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> 
         parent, row, args = alias
         alias = getattr(parent, "_alias", None)
         before = parent._edge if alias is None or x._h.size < parent._h.size else None
-        edge = written = record(_WRITE_VIEW, None, (row, args), None, before, written)
+        about = (row, args, parent.shape)
+        edge = written = record(_WRITE_VIEW, None, about, None, before, written)
         x = parent
     changes: list[Change] = []
     _renew(changes, x, edge)
@@ -345,14 +346,17 @@ def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:
 
 
 class _WriteView:
-    """Operation of a base's node after a write into a view. args: the view's row and arguments."""
+    """Operation of a base's node after a write into a view.
+
+    The node's args are the row and arguments of the view, and the shape of the base.
+    """
 
     name = "write"
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
         """:meth:`graph_vjp` without recording."""
-        row, args = node.args
+        row, args, _ = node.args
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
@@ -365,7 +369,7 @@ class _WriteView:
     @staticmethod
     def graph_vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
         row: Row
-        row, args = node.args
+        row, args, _ = node.args
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
@@ -375,6 +379,17 @@ class _WriteView:
             # the row that made a view of the base makes one of g
             part = apply(row, (s.contiguous(g),), args)
         return kept, part
+
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> Tensor:
+        """The tangent of the base, with that of what was written in its place."""
+        row, args, shape = node.args
+        before, written = tangents
+        dtype = (written if before is None else before).dtype
+        whole = full(shape, 0.0, dtype=dtype) if before is None else s.clone(s.contiguous(before))
+        part = apply(row, (whole,), args)
+        overwrite("write", part, number(0) if written is None else written)
+        return whole
 
 
 class _Overwrite:
@@ -390,6 +405,11 @@ class _Overwrite:
 
     graph_vjp = vjp
 
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> Any:
+        """The tangent of what was written."""
+        return tangents[1]
+
 
 class _Outdated:
     """Operation of a no_grad view whose base was written on the tape: its history is unknown."""
@@ -397,7 +417,7 @@ class _Outdated:
     name = "outdated view"
 
     @staticmethod
-    def vjp(node: Node, g: Tensor) -> tuple[Any, ...]:
+    def vjp(node: Node, g: Any) -> tuple[Any, ...]:
         """Raise an error, since the tape cannot tell whose gradient is asked for."""
         raise RuntimeError(
             "[backward] a view made under no_grad() was used after a recorded write had changed "
@@ -405,6 +425,10 @@ class _Outdated:
         )
 
     graph_vjp = vjp
+
+    @classmethod
+    def jvp(cls, node: Node, tangents: Sequence[Any]) -> Any:
+        return cls.vjp(node, None)
 
 
 _WRITE_VIEW, _OVERWRITE, _OUTDATED = _WriteView(), _Overwrite(), _Outdated()

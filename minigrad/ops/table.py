@@ -79,7 +79,10 @@ class Row:
         "forward",
         "fused",
         "id",
+        "is_symmetric",
         "joint",
+        "jvp",
+        "jvp_needs",
         "keeps",
         "kernel",
         "name",
@@ -111,6 +114,8 @@ class Row:
         fused: Sequence[Forward | None] = (),
         together: Callable[..., Sequence[Array]] | int | None = None,
         joint: Formula | None = None,
+        jvp: Sequence[Formula | None] | Formula = (),
+        symmetric: bool = False,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
@@ -142,6 +147,10 @@ class Row:
         self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
         self.together = _function(together)  # one kernel for the gradients of all inputs, or None
         self.joint = joint  # one formula for the gradients of all inputs, used if all need one
+        # For forward mode, a formula of each input's tangent, or one of the tuple of all tangents.
+        # A symmetric row's Jacobians are their own transposes, so its derivatives serve.
+        self.jvp = self.derivatives if symmetric else jvp if callable(jvp) else tuple(jvp)
+        self.is_symmetric = symmetric
         self.domain = tuple(domain)  # an interval per input on which the operation is smooth
         # The largest error in ULP, in float32 and float64, with fused multiply-add. The baseline
         # without it may have twice this error. 0 means correctly rounded.
@@ -154,7 +163,9 @@ class Row:
         self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # cache of find_sources
         # For each derivative, its parameter names after the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
-        self.wants_shape = any("shape" in names for names in self.needs)
+        pushes = (self.jvp,) if callable(self.jvp) else self.jvp
+        self.jvp_needs = tuple([self._parameters(d) for d in pushes])
+        self.wants_shape = any("shape" in names for names in (*self.needs, *self.jvp_needs))
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
 
@@ -237,10 +248,12 @@ def linear(
     doc: str,
     fused: Forward | None = None,
     view: bool = False,
+    jvp: Formula | None = None,
 ) -> Row:
     """A row for a linear operation with one input. ``fused`` may be a faster transpose.
 
-    ``view`` is True if the result may share the input's memory.
+    ``view`` is True if the result may share the input's memory. ``jvp`` maps a tangent in forward
+    mode, if the operation itself does not.
     """
     return Row(
         name,
@@ -251,6 +264,7 @@ def linear(
         derivatives=(transpose,),
         fused=(fused,),
         view=view,
+        jvp=() if jvp is None else (jvp,),
     )
 
 
@@ -285,6 +299,8 @@ def custom(
     fused: Sequence[Forward | None] = (),
     together: Callable[..., Sequence[Array]] | int | None = None,
     joint: Formula | None = None,
+    jvp: Sequence[Formula | None] | Formula = (),
+    symmetric: bool = False,
     vjp_kernel: int = -1,
     fits: int = -1,
     takes: Callable[..., bool] | None = None,
@@ -295,6 +311,11 @@ def custom(
     arrays. ``joint`` is a formula for all inputs, used if all need a gradient. It takes the
     parameters of the first derivative. ``vjp_kernel`` is as in :func:`bilinear`. ``takes``, or a
     kernel with the number ``fits``, says whether the forward takes given arrays.
+
+    ``jvp`` has a formula of each input's tangent, or is one formula of the tuple of all tangents.
+    ``symmetric`` says that the derivatives serve as such formulas. If both are missing, or a
+    formula is None, forward mode transposes the derivative. In these formulas ``size`` is the shape
+    of the output, and ``pull`` is this derivative as a function of the upstream gradient.
     """
     return Row(
         name,
@@ -306,6 +327,8 @@ def custom(
         fused=fused,
         together=together,
         joint=joint,
+        jvp=jvp,
+        symmetric=symmetric,
         vjp_kernel=vjp_kernel,
         fits=fits,
         takes=takes,
@@ -325,6 +348,7 @@ def with_numbers(
         lambda x, *numbers: call(kernel, (x,), numbers),
         d,
         fused=[lambda g, x, *numbers: call(vjp, (g, x), numbers[:taken])],
+        symmetric=True,
         doc=doc,
     )
 
