@@ -67,6 +67,7 @@ _HOMES = {
     "FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     "amp": "autocast",
     "autograd": "Function grad",
+    "autograd.anomaly_mode": "detect_anomaly",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "compiler": "compile",
     "func": "vmap",

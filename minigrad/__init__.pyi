@@ -36,6 +36,7 @@ from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check

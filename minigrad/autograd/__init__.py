@@ -22,7 +22,7 @@ from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
 from minigrad.tape.engine import accumulated, gradients, off_tape
 from minigrad.tape.grad_mode import is_grad_enabled, mode
-from minigrad.tape.hooks import forwards
+from minigrad.tape.hooks import forwards, watchers
 from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
@@ -77,7 +77,7 @@ def backward(
     if gradient is not None and isinstance(tensors, TensorBase) and _is_list_of_tensors(gradient):
         tensors = [tensors]
     single = type(tensors) is not list and type(tensors) is not tuple
-    if single and not create_graph and inputs is None:
+    if single and not create_graph and inputs is None and not watchers:
         into_grads(tensors, gradient, retain)
         return
     if create_graph:
@@ -783,9 +783,14 @@ class _FunctionOp:
         return wrap(call(kernels.view_alias, g._h), g._edge)
 
 
+_MODULES = ("anomaly_mode", "function", "functional", "graph", "variable")
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("function", "functional", "variable"):  # loaded when it is first asked for
+    if name in _MODULES:  # loaded when it is first asked for
         return import_module(f"minigrad.autograd.{name}")
+    if name in ("detect_anomaly", "set_detect_anomaly"):
+        return getattr(import_module("minigrad.autograd.anomaly_mode"), name)
     if name == "Variable":
         return import_module("minigrad._tensor.typed_classes").Variable
     if name not in ("gradcheck", "gradgradcheck"):  # PyTorch has them here too

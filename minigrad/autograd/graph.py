@@ -22,6 +22,7 @@ from minigrad.tape.node import Gradient, Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase
 from minigrad.tape.vjp import rules, unpack
+from minigrad.tape.watching import WatchedOp
 
 __all__ = [
     "AccumulateGrad",
@@ -216,7 +217,10 @@ class _HookedOp:
 
 
 def _plain(op: Any) -> Any:
-    return op.op if type(op) is _HookedOp else op
+    """The operation itself, of one with hooks or in a pass that is watched."""
+    while type(op) in (_HookedOp, WatchedOp):
+        op = op.op
+    return op
 
 
 def _hooked(node: Node) -> _HookedOp:
@@ -228,9 +232,10 @@ def _hooked(node: Node) -> _HookedOp:
         )
     if hasattr(op, "place"):  # one of several outputs
         return _hooked(parents[0])
-    if type(node.op) is not _HookedOp:
-        node.op = _HookedOp(op)
-    return node.op
+    holder = node.op.op if type(node.op) is WatchedOp else node.op
+    if type(holder) is not _HookedOp:
+        holder = node.op = _HookedOp(op)
+    return holder
 
 
 def _fitting(node: Node, i: int, g: Any) -> Any:

@@ -221,7 +221,7 @@ class Saved:
 # ---- the door ------------------------------------------------------------------------------------
 
 Tracer = Callable[[str, tuple[Any, ...], Any], None]
-tracers: list[Tracer] = []  # those that watch, the last of which is told
+tracers: list[Tracer] = []  # those that watch, all of which are told
 
 
 def call(number: int, *args: Any) -> Any:
@@ -253,8 +253,13 @@ def call(number: int, *args: Any) -> Any:
             made = tuple([None if one == ffi.NULL else Array(one) for one in each])
     del held
     if tracers:
-        tracers[-1](names[number], args, made)
+        _tell(number, args, made)
     return made
+
+
+def _tell(number: int, args: tuple[Any, ...], made: Any) -> None:
+    for tracer in tuple(tracers):
+        tracer(names[number], args, made)
 
 
 def function_of(number: int) -> Callable[..., Any]:
@@ -372,7 +377,7 @@ def run_steps(steps: list[partial[Any]]) -> None:
         number, args, _ = each.of
         if code:
             raise failure(number, args)
-        tracers[-1](names[number], args, None)
+        _tell(number, args, None)
 
 
 _run_step = partial.__call__
@@ -390,10 +395,10 @@ _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.
 
 
 def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
-    """Raise the error of the accelerator's call, or tell the tracer of one that succeeded."""
+    """Raise the error of the accelerator's call, or tell the tracers of one that succeeded."""
     if failed:
         raise failure(number, args)
-    tracers[-1](names[number], args, made)
+    _tell(number, args, made)
 
 
 @contextlib.contextmanager
@@ -403,7 +408,7 @@ def trace(tracer: Tracer) -> Iterator[None]:
     try:
         yield
     finally:
-        tracers.pop()
+        tracers.remove(tracer)
 
 
 def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Saved:

@@ -1,15 +1,17 @@
-"""Hooks of leaves, handles that remove hooks, and who is told of values that leave the tape."""
+"""Hooks of leaves, handles that remove hooks, and who is told of what the tape does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["LeafHooks", "Removable", "forwards", "note_leaving"]
+__all__ = ["LeafHooks", "Removable", "forwards", "note_leaving", "watchers"]
 
 # The forwards of Functions that run, in any thread, each a function that is told of tensors whose
 # values become Python's or NumPy's.
 forwards: list[Callable[[Any], None]] = []
+# The tools that are told of the nodes of backward passes: see minigrad.tape.watching.
+watchers: list[Any] = []
 
 
 def note_leaving(x: Any) -> None:

@@ -1,0 +1,177 @@
+"""Watchers: tools that are told of every kernel, and of every node of a backward pass.
+
+As long as a watcher is on, kernels are traced, and the nodes that a pass may reach stand in for
+themselves: their operation is a :class:`WatchedOp` until the pass ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.runtime.native import tracers
+from minigrad.tape.hooks import watchers
+from minigrad.tape.node import Gradient, Node, Parent, record
+from minigrad.tape.vjp import rules
+
+__all__ = ["Lines", "Watcher", "caller", "next_serial", "watched_pass"]
+
+_here = threading.local()  # has ``watcher`` while a watcher runs in this thread
+
+
+class Watcher:
+    """A tool that is told of kernels and nodes, of all threads, between ``begin`` and ``end``.
+
+    Kernels that a watcher calls itself are told to nobody.
+    """
+
+    def begin(self) -> None:
+        """Watch from here on."""
+        tracers.append(self._traced)
+        watchers.append(self)
+
+    def end(self) -> None:
+        """Watch no longer."""
+        tracers.remove(self._traced)
+        watchers.remove(self)
+
+    def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
+        if not hasattr(_here, "watcher"):
+            _run_alone(self.on_kernel, name, args, made)
+
+    def on_kernel(self, name: str, args: tuple[Any, ...], made: Any) -> None:
+        """A kernel ran on these arguments."""
+
+    def before_node(self, node: Node, g: Gradient) -> None:
+        """The pass is about to run the rule of a node on its gradient."""
+
+    def after_node(self, node: Node, g: Gradient, made: Sequence[Any] | None) -> None:
+        """The rule made these gradients of the inputs; None if it failed."""
+
+
+def _run_alone(method: Callable[..., None], *args: Any) -> None:
+    _here.watcher = method
+    try:
+        method(*args)
+    finally:
+        del _here.watcher
+
+
+class WatchedOp:
+    """The operation of a node, while a pass with watchers runs; else it is as that operation."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.op, name)
+
+    def vjp(self, node: Node, g: Gradient) -> Sequence[Any]:
+        """The rule that records nothing."""
+        return self._run(node, g, 0)
+
+    def graph_vjp(self, node: Node, g: Gradient) -> Sequence[Any]:
+        """The rule that leaves a graph."""
+        return self._run(node, g, 1)
+
+    def _run(self, node: Node, g: Gradient, which: int) -> Sequence[Any]:
+        told, made = tuple(watchers), None
+        for watcher in told:
+            _run_alone(watcher.before_node, node, g)
+        try:
+            made = rules(self.op)[which](node, g)
+        finally:
+            for watcher in told[::-1]:
+                _run_alone(watcher.after_node, node, g, made)
+        return made
+
+
+@contextmanager
+def watched_pass(roots: Sequence[Parent]) -> Iterator[None]:
+    """The watchers are told of the nodes that a backward pass from these roots comes to."""
+    mine = []
+    waiting = [edge for edge in roots if type(edge) is Node]
+    seen = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        if type(node.op) is not WatchedOp:  # as in a pass within a pass
+            node.op = WatchedOp(node.op)
+            mine.append(node)
+        new = [p for p in node.parents or () if type(p) is Node and p not in seen]
+        seen.update(new)
+        waiting += new
+    del seen, waiting
+    try:
+        yield
+    finally:
+        for node in mine:
+            if type(node.op) is WatchedOp:
+                node.op = node.op.op
+
+
+# ---- source lines --------------------------------------------------------------------------------
+
+
+def caller() -> Any:
+    """The nearest frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != "minigrad" and not name.startswith("minigrad."):
+            break
+        frame = frame.f_back
+    return frame
+
+
+def next_serial() -> int:
+    """The number of a node that is made now: nodes that come are younger."""
+    return record(None, None, (), None, None).serial
+
+
+class Lines:
+    """The source lines that recorded nodes, found again by the nodes' age.
+
+    A line is noted after a kernel of an operation and before its node. Of very many lines the
+    older ones are forgotten.
+    """
+
+    most = 1 << 20
+
+    def __init__(self) -> None:
+        self._serials, self._numbers = array("q"), array("q")
+        self._places: list[tuple[str, int] | None] = []
+        self._number_of: dict[tuple[str, int] | None, int] = {}
+        self._last: tuple[str, int] | None = None
+        self._lock = threading.Lock()
+
+    def note(self) -> None:
+        """Nodes that come are of the line outside this package that runs now."""
+        frame = caller()
+        place = frame.f_code.co_filename, frame.f_lineno
+        if place != self._last:
+            self._note(place)
+
+    def end(self) -> None:
+        """Nothing is known of nodes that come."""
+        self._note(None)
+
+    def _note(self, place: tuple[str, int] | None) -> None:
+        with self._lock:
+            self._last = place
+            number = self._number_of.setdefault(place, len(self._places))
+            if number == len(self._places):
+                self._places.append(place)
+            self._serials.append(next_serial())
+            self._numbers.append(number)
+            if len(self._serials) > self.most:
+                del self._serials[: self.most // 2], self._numbers[: self.most // 2]
+
+    def of(self, node: Node) -> tuple[str, int] | None:
+        """The file and the number of the line that recorded a node; None if that is not known."""
+        k = bisect_right(self._serials, node.serial) - 1
+        return None if k < 0 else self._places[self._numbers[k]]
