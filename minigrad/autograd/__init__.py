@@ -18,7 +18,7 @@ from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.runtime.lazy_numpy import is_numpys
-from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
+from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
 from minigrad.tape.engine import accumulated, gradients, off_tape
 from minigrad.tape.grad_mode import is_grad_enabled, mode
@@ -463,7 +463,8 @@ class _Unpack:
     def __init__(
         self, x: Any, node: Node, op: _OutputOp | None, is_output: bool, unknown: bool
     ) -> None:
-        self.pin, self.name = save_as_is(x._h), node.op.name
+        self.name = node.op.name
+        self.pin = (_packed(x, self.name) if watchers else None) or save_as_is(x._h)
         self.edge = None if is_output else parent_of(x)
         self.node = weakref.ref(node) if is_output or unknown else None
         self.op = op  # of this output, where there are several
@@ -478,7 +479,16 @@ class _Unpack:
             edge = self.node()
             if self.op is not None and edge is not None:
                 edge = record(self.op, None, (), None, edge)
-        return wrap(saved_handle(self.pin, 0, self.name), edge)
+        if type(self.pin) is Saved:
+            return wrap(saved_handle(self.pin, 0, self.name), edge)
+        return wrap(self.pin.array(), edge)
+
+
+def _packed(x: Any, name: str) -> Any:
+    """The tensor as hooks of saved tensors pack it; None where there are none."""
+    from minigrad.autograd.saved_tensors import packed_array
+
+    return packed_array(x, name)
 
 
 class _Unknown(NamedTuple):

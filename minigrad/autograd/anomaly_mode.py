@@ -21,7 +21,7 @@ from minigrad.runtime.numpy_view import numpy_view
 from minigrad.tape.node import Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase
-from minigrad.tape.watching import Lines, Watcher, caller
+from minigrad.tape.watching import Watcher, caller, lines
 
 __all__ = ["AnomalyError", "detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
@@ -119,11 +119,11 @@ def is_anomaly_enabled() -> bool:
 class _Detector(Watcher):
     """Looks at what kernels and rules make, and raises the error."""
 
+    wants_lines = True
     running = 0
 
     def __init__(self, check_nan: bool, check_inf: bool) -> None:
         self.check_nan, self.check_inf = check_nan, check_inf
-        self.lines = Lines()
         self.warned = False
         self.thread = threading.local()  # ``rules``: is each rule that runs one of our own?
 
@@ -140,7 +140,6 @@ class _Detector(Watcher):
     def on_kernel(self, name: str, args: tuple[Any, ...], made: Any) -> None:
         if getattr(self.thread, "rules", ()) and self.thread.rules[-1]:
             return  # its gradients are looked at as a whole
-        self.lines.note()
         if name in _NO_RESULT or _switched.off:
             return
         inputs, results = args, made
@@ -174,20 +173,20 @@ class _Detector(Watcher):
         frame = caller()
         place = frame.f_code.co_filename, frame.f_lineno
         index, value, part = bad.described()
-        lines = [
+        message = [
             f"[detect_anomaly] {op} made {value} at index {index} of its result, {part}",
             f"  at {_shown(place)}",
             *_ranges(inputs, "input"),
         ]
-        self._raise(lines, op, place, index, bad)
+        self._raise(message, op, place, index, bad)
 
     def _raise(
-        self, lines: list[str], op: str, place: Any, index: tuple[int, ...], bad: _Bad
+        self, message: list[str], op: str, place: Any, index: tuple[int, ...], bad: _Bad
     ) -> None:
         if not bad.nan:
-            lines.append("  check_inf=False lets infinities pass")
+            message.append("  check_inf=False lets infinities pass")
         line = None if place is None else f"{place[0]}:{place[1]}"
-        raise AnomalyError("\n".join(lines), op, line, index)
+        raise AnomalyError("\n".join(message), op, line, index)
 
     def _warn(self, op: str, bad: _Bad) -> None:
         if self.warned:
@@ -219,12 +218,12 @@ class _Detector(Watcher):
 
     def _raise_backward(self, node: Node, place: int, bad: _Bad, inputs: tuple[Any, ...]) -> None:
         index, value, part = bad.described()
-        recorded = self.lines.of(node)
+        recorded = lines.of(node)
         frame = caller()
         now = frame.f_code.co_filename, frame.f_lineno
         op = node.op.name
         *upstream, saved = inputs
-        lines = [
+        message = [
             f"[detect_anomaly] the backward of {op} made {value} at index {index} of the gradient "
             f"of input {place}, {part}",
             f"  recorded at {_shown(recorded)}",
@@ -232,7 +231,7 @@ class _Detector(Watcher):
             *_ranges(upstream, "upstream gradient"),
             *_ranges(_saved_by_name(node, saved), "saved"),
         ]
-        self._raise(lines, op, recorded, index, bad)
+        self._raise(message, op, recorded, index, bad)
 
 
 class _Switch:
@@ -349,7 +348,7 @@ def _saved_by_name(node: Node, saved: Saved | None) -> Any:
 def _shown(place: tuple[str, int] | None) -> str:
     """A source line with its text."""
     if place is None:
-        return "a line before this context"
+        return "a line that was not noted: it ran before this context"
     text = linecache.getline(*place).strip()
     return f"{place[0]}:{place[1]}" + (f": {text}" if text else "")
 

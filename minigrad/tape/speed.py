@@ -21,7 +21,7 @@ __all__ = ["accelerator"]
 _INPUTS, _ONE_AND_ARGS, _LIST_AND_ARGS = range(3)
 # Which kernel makes the gradients of a rule: rule_kind in csrc/python/vjp.c.
 _LINEAR, _UNARY, _SEVERAL = range(3)
-# Functions that the backward pass in C calls in Python, each with its module.
+# Functions that C calls in Python, nearly all of them in the backward pass, each with its module.
 _CALLBACKS = {
     "freed_error": "runtime.errors",
     "misfit_error": "runtime.errors",
@@ -33,6 +33,7 @@ _CALLBACKS = {
     "hooked": "tape.engine",
     "hooked_off_tape": "tape.engine",
     "pause": "tape.engine",
+    "recorded": "tape.watching",
     "unbroadcast": "tape.engine",
 }
 

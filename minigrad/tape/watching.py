@@ -17,9 +17,19 @@ from typing import Any
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import Gradient, Node, Parent, record
+from minigrad.tape.tensor_base import TensorBase
 from minigrad.tape.vjp import rules
 
-__all__ = ["Lines", "Watcher", "caller", "next_serial", "watched_pass"]
+__all__ = [
+    "SourceLines",
+    "WatchedOp",
+    "Watcher",
+    "caller",
+    "lines",
+    "next_serial",
+    "recorded",
+    "watched_pass",
+]
 
 _here = threading.local()  # has ``watcher`` while a watcher runs in this thread
 
@@ -30,8 +40,11 @@ class Watcher:
     Kernels that a watcher calls itself are told to nobody.
     """
 
+    wants_lines = False  # whether ``lines`` shall know the source lines of nodes
+
     def begin(self) -> None:
         """Watch from here on."""
+        lines.watchers += self.wants_lines
         tracers.append(self._traced)
         watchers.append(self)
 
@@ -39,13 +52,22 @@ class Watcher:
         """Watch no longer."""
         tracers.remove(self._traced)
         watchers.remove(self)
+        lines.watchers -= self.wants_lines
+        if self.wants_lines and not lines.watchers:
+            lines.end()
 
     def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
-        if not hasattr(_here, "watcher"):
-            _run_alone(self.on_kernel, name, args, made)
+        if hasattr(_here, "watcher"):
+            return
+        if self.wants_lines:
+            lines.note()
+        _run_alone(self.on_kernel, name, args, made)
 
     def on_kernel(self, name: str, args: tuple[Any, ...], made: Any) -> None:
         """A kernel ran on these arguments."""
+
+    def on_record(self, out: TensorBase) -> None:
+        """The result of a row of the op table has a node now."""
 
     def before_node(self, node: Node, g: Gradient) -> None:
         """The pass is about to run the rule of a node on its gradient."""
@@ -60,6 +82,13 @@ def _run_alone(method: Callable[..., None], *args: Any) -> None:
         method(*args)
     finally:
         del _here.watcher
+
+
+def recorded(out: TensorBase) -> None:
+    """Tell the watchers of a result that has a node now."""
+    if not hasattr(_here, "watcher"):
+        for watcher in tuple(watchers):
+            _run_alone(watcher.on_record, out)
 
 
 class WatchedOp:
@@ -141,6 +170,7 @@ class Lines:
     """
 
     most = 1 << 20
+    watchers = 0  # that want lines
 
     def __init__(self) -> None:
         self._serials, self._numbers = array("q"), array("q")
@@ -169,9 +199,18 @@ class Lines:
             self._serials.append(next_serial())
             self._numbers.append(number)
             if len(self._serials) > self.most:
-                del self._serials[: self.most // 2], self._numbers[: self.most // 2]
+                del self._serials[: -self.most // 2], self._numbers[: -self.most // 2]
 
     def of(self, node: Node) -> tuple[str, int] | None:
         """The file and the number of the line that recorded a node; None if that is not known."""
         k = bisect_right(self._serials, node.serial) - 1
         return None if k < 0 else self._places[self._numbers[k]]
+
+
+lines = Lines()
+
+
+class SourceLines(Watcher):
+    """Notes the source lines of what is recorded, for whoever looks at the graph later."""
+
+    wants_lines = True

@@ -187,7 +187,7 @@ def test_all_ways_back_are_watched(run):
 def test_a_line_before_the_context_is_not_known():
     x = mg.tensor([0.0], requires_grad=True)
     y = x.sqrt()
-    with anomaly("sqrt", (0,), "recorded at a line before this context"):
+    with anomaly("sqrt", (0,), "recorded at a line that was not noted"):
         y.sum().backward()
 
 
