@@ -68,6 +68,7 @@ _HOMES = {
     "amp": "autocast",
     "autograd": "Function grad",
     "autograd.anomaly_mode": "detect_anomaly",
+    "autograd.graph_memory": "graph_memory",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "compiler": "compile",
     "func": "vmap",
@@ -96,6 +97,7 @@ _HOMES = {
     "set_num_interop_threads set_printoptions use_deterministic_algorithms",
     "tutorial.draw": "draw_graph",
     "tutorial.variable": "Variable",
+    "utils.checkpoint": "checkpoint checkpoint_sequential",
     "version": "__version__",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
     "mps nn optim quasirandom random special tutorial utils xpu",

@@ -37,6 +37,7 @@ from minigrad.amp import autocast as autocast
 from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
 from minigrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from minigrad.autograd.graph_memory import graph_memory as graph_memory
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
@@ -125,6 +126,7 @@ from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from minigrad.tape.tensor_base import Size as Size
 from minigrad.tutorial.draw import *
 from minigrad.tutorial.variable import *
+from minigrad.utils.checkpoint import *
 
 __version__: builtins.str
 channels_last: builtins.str

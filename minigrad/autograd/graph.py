@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from minigrad.autograd.bundle import Bundle
+from minigrad.autograd.graph_memory import source_lines
 from minigrad.autograd.saved_tensors import Packed, PackedOp, saved_tensors_hooks, whole_node
 from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
@@ -33,6 +34,7 @@ __all__ = [
     "register_prehook",
     "saved_tensors_hooks",
     "saved_value",
+    "source_lines",
 ]
 
 # ---- neighbours ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from minigrad.tape.engine import gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
+from minigrad.tape.watching import next_serial
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -57,7 +58,7 @@ def checkpoint(
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
-    >>> y = mg.utils.checkpoint.checkpoint(lambda t: t.exp().sin(), x)
+    >>> y = mg.checkpoint(lambda t: t.exp().sin(), x)
     >>> y.sum().backward()
     >>> bool(mg.allclose(x.grad, x.exp().cos() * x.exp()))
     True
@@ -75,7 +76,7 @@ def checkpoint(
         with first:
             return function(*args, **kwargs)
     part = _Part(function, args, kwargs, second, preserve_rng_state, determinism_check == "default")
-    begin = _next_serial()
+    begin = next_serial()
     with first:
         result = function(*args, **kwargs)
     made = part.tracked(result, begin)
@@ -97,7 +98,7 @@ def checkpoint_sequential(
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1))
-    >>> mg.utils.checkpoint.checkpoint_sequential(model, 2, mg.ones(3, 2)).shape
+    >>> mg.checkpoint_sequential(model, 2, mg.ones(3, 2)).shape
     (3, 1)
     """
     steps = list(functions)
@@ -121,11 +122,6 @@ def checkpoint_sequential(
 
 
 # ---- a part of the tape --------------------------------------------------------------------------
-
-
-def _next_serial() -> int:
-    """The number of a node that is made now: nodes that come are younger."""
-    return record(None, None, (), None, None).serial
 
 
 def _flat(result: Any) -> Iterator[Any]:
@@ -221,7 +217,7 @@ class _Part:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
         for pin in self.pins:
             saved_handle(pin, 0, "checkpoint")
-        begin = _next_serial()
+        begin = next_serial()
         with self._replayed(), enable_grad(), self.context:
             result = self.function(*self.args, **self.kwargs)
             made = self.tracked(result, begin)
