@@ -1,4 +1,4 @@
-"""What the tape holds for a backward pass: saved memory by operation, shapes and source line."""
+"""Memory that the tape holds for a backward pass, by operation, shapes and source line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tape holds: bytes by operation, shapes and source line, against the memory in use."""
+"""Memory that the tape holds: bytes by operation, shapes and source line."""
 
 from __future__ import annotations
 
