@@ -23,7 +23,7 @@ from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap
 from minigrad.tape.vjp import rules
 
-__all__ = ["gradients", "off_tape", "topological_order", "unbroadcast"]
+__all__ = ["ends", "gradients", "off_tape", "topological_order", "unbroadcast"]
 
 
 # ---- the order -----------------------------------------------------------------------------------
@@ -51,6 +51,23 @@ def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
                 found.add(parent)
                 stack.append(parent)
     return sorted(found, key=_by_age)
+
+
+def ends(roots: Iterable[Any], begin: int) -> list[Any]:
+    """The leaves, and the nodes from before, that the nodes since ``begin`` were computed from."""
+    found: dict[Any, None] = {}
+    stack = list(roots)
+    seen = set(stack)
+    while stack:
+        for parent in stack.pop().parents or ():
+            if parent is None or parent in seen:
+                continue
+            if type(parent) is Node and parent.serial > begin:
+                seen.add(parent)
+                stack.append(parent)
+            else:
+                found[parent] = None
+    return list(found)
 
 
 def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import Gradient, Node, Parent, record
+from minigrad.tape.node import Gradient, Node, Parent, next_serial
 from minigrad.tape.tensor_base import TensorBase
 from minigrad.tape.vjp import rules
 
@@ -26,7 +26,6 @@ __all__ = [
     "Watcher",
     "caller",
     "lines",
-    "next_serial",
     "recorded",
     "watched_pass",
 ]
@@ -155,11 +154,6 @@ def caller() -> Any:
             break
         frame = frame.f_back
     return frame
-
-
-def next_serial() -> int:
-    """The number of a node that is made now: nodes that come are younger."""
-    return record(None, None, (), None, None).serial
 
 
 class Lines:

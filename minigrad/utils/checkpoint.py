@@ -10,7 +10,7 @@ tensors.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -20,11 +20,10 @@ from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
-from minigrad.tape.engine import gradients, off_tape
+from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
-from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
-from minigrad.tape.watching import next_serial
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -145,22 +144,6 @@ def _exchanged(result: Any, by: dict[int, Any]) -> Any:
     return by.get(id(result), result)
 
 
-def _ends(roots: Sequence[Any], begin: int) -> list[Any]:
-    """The leaves, and the nodes from before, that the nodes since ``begin`` were computed from."""
-    found: dict[Any, None] = {}
-    seen, stack = set(roots), list(roots)
-    while stack:
-        for parent in stack.pop().parents or ():
-            if parent is None or parent in seen:
-                continue
-            if type(parent) is Node and parent.serial > begin:
-                seen.add(parent)
-                stack.append(parent)
-            else:
-                found[parent] = None
-    return list(found)
-
-
 def _digest(x: Any) -> int:
     """A number that is another one for other values in x, but once in four billion."""
     return zlib.crc32(contiguous(x.detach()).numpy().data)
@@ -201,7 +184,7 @@ class _Part:
     @no_grad
     def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
-        self.ends, self.count = _ends([y._edge for y in made], begin), len(made)
+        self.ends, self.count = ends([y._edge for y in made], begin), len(made)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -228,7 +211,7 @@ class _Part:
         what = None
         if len(made) != self.count:
             what = f"{len(made)} results in place of {self.count}"
-        elif set(_ends([y._edge for y in made], begin)) != set(self.ends):
+        elif set(ends([y._edge for y in made], begin)) != set(self.ends):
             what = "results of other tensors"
         elif self.compared and [_digest(y) for y in made] != self.digests:
             what = "results of other values"

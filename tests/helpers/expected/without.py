@@ -26,7 +26,9 @@ WITHOUT: dict[str, str] = {
         enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled
     """,
     "tools, which only look": "detect_anomaly graph_memory",
-    "calls of a function that is given": "checkpoint checkpoint_sequential",
+    "calls of functions that are given": """
+        checkpoint checkpoint_sequential func.custom_root func.custom_vjp func.fixed_point
+    """,
     "files, pictures and other libraries' objects": "as_torch draw_graph load save typename",
     "memory whose contents are whatever is there": "empty empty_like Tensor.new_empty",
     "the tensor's place in memory": "Tensor.ctypes Tensor.data_ptr",
