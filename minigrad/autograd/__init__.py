@@ -278,9 +278,11 @@ class Function:
     or with instance methods, ``forward(self, x)`` and ``backward(self, g)``, called as
     ``Exp()(x)``. Forward gets the arguments as they were given, and what it computes is not
     recorded; it returns a tensor or a tuple of them, copied where it shares memory with an argument
-    or an earlier output. Backward returns one gradient per argument,
-    None for what has none; it is itself recorded under ``create_graph``, so a backward written in
-    tensor operations can be differentiated again.
+    or an earlier output. A tuple may hold other values beside tensors. Backward returns one
+    gradient per argument, None for what has none; it is itself recorded under ``create_graph``, so
+    a backward written in tensor operations can be differentiated again. A wrong number of
+    gradients, a shape that the argument does not broadcast to, and a dtype that is no float are
+    errors that name the class.
 
     Backward gets zeros for outputs that were not used, or None after
     ``ctx.set_materialize_grads(False)`` in forward.
@@ -307,6 +309,12 @@ class Function:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for the backward."""
+        for x in tensors:
+            if x is not None and not isinstance(x, TensorBase):
+                raise TypeError(
+                    f"[{type(self).__name__}] save_for_backward takes tensors or None, not "
+                    f"{type(x).__name__}: keep it as an attribute of the context"
+                )
         self._to_save = tensors
 
     @property
@@ -345,18 +353,17 @@ class Function:
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
-        for k, y in enumerate(outputs):
-            if not isinstance(y, TensorBase):
-                raise TypeError(
-                    f"[{type(self).__name__}] forward returned {type(y).__name__} as output {k}, "
-                    "not a Tensor"
-                )
+        if not any(isinstance(y, TensorBase) for y in outputs):
+            kind = type(outputs[0]).__name__ if outputs else "nothing"
+            raise TypeError(
+                f"[{type(self).__name__}] forward returned {kind} as output 0, not a Tensor"
+            )
         if not recorded:
             for x in self.__dict__.get("_dirty", ()) if mode.enabled else ():
                 if shows_tracked(x):
                     check_writable(type(self).__name__, x)
             # An input that forward returned must not carry its history out of no_grad.
-            plain = tuple([off_tape(y) for y in outputs])
+            plain = tuple([off_tape(y) if isinstance(y, TensorBase) else y for y in outputs])
             return plain if isinstance(result, tuple) else plain[0]
         if watch is not None:
             self._unknown = watch.found_in(self.__dict__)
@@ -364,7 +371,10 @@ class Function:
         # An output that is an input itself becomes a tensor of its own, with a place on the tape.
         made = _apart(args, outputs)
         differentiable = [
-            y.dtype.is_floating_point and not any(y is z for z in fixed) for y in outputs
+            isinstance(y, TensorBase)
+            and y.dtype.is_floating_point
+            and not any(y is z for z in fixed)
+            for y in outputs
         ]
         for y, has_gradient in zip(outputs, differentiable, strict=True):
             if has_gradient:
@@ -433,14 +443,19 @@ def _raw(cls: type, name: str) -> Any:
     return None
 
 
-def _apart(args: Sequence[Any], outputs: Sequence[Any]) -> list[Tensor]:
+def _apart(args: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
     """The outputs as tensors of their own: copied where an argument or output has the memory.
+
+    What is no tensor stays as it is.
 
     The tape could not follow a write into memory that both share: a Function may do anything to it.
     """
     taken = {x._h.buffer for x in args if isinstance(x, TensorBase)}
-    made = []
+    made: list[Any] = []
     for y in outputs:
+        if not isinstance(y, TensorBase):
+            made.append(y)
+            continue
         place = y._h.buffer
         made.append(copied(y) if place in taken else wrap(call(kernels.view_alias, y._h)))
         taken.add(place)
@@ -725,8 +740,8 @@ class _FunctionOp:
             upstream = [g.parts.get(k) for k in range(len(self.outputs))]
             if self.function._materialize:
                 upstream = [
-                    zeros(shape, dtype=dtype) if gk is None else gk
-                    for gk, (shape, dtype) in zip(upstream, self.outputs, strict=True)
+                    zeros(meta[0], dtype=meta[1]) if gk is None and meta is not None else gk
+                    for gk, meta in zip(upstream, self.outputs, strict=True)
                 ]
         import copy
 
@@ -780,6 +795,11 @@ class _FunctionOp:
                 f"[{self.name}] backward returned {type(g).__name__} as gradient {i}, not a Tensor"
             )
         shape, dtype = meta
+        if not g.dtype.is_floating_point:
+            raise TypeError(
+                f"[{self.name}] backward returned {g.dtype.name} as gradient {i} for a "
+                f"{dtype.name} argument: gradients are floats, as of g.to(mg.{dtype.name})"
+            )
         if g.shape != shape:
             try:
                 g = g.sum_to_size(shape)  # type: ignore[attr-defined]
