@@ -15,6 +15,7 @@ from minigrad import linalg as linalg
 from minigrad import mps as mps
 from minigrad import nn as nn
 from minigrad import optim as optim
+from minigrad import profiler as profiler
 from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import special as special
@@ -99,6 +100,7 @@ from minigrad.nn.functional.pooling import max_pool3d as max_pool3d
 from minigrad.nn.functional.regularization import alpha_dropout as alpha_dropout
 from minigrad.nn.functional.regularization import dropout as dropout
 from minigrad.nn.functional.sparse import embedding as embedding
+from minigrad.profiler import profile as profile
 from minigrad.random import *
 from minigrad.runtime.config import *
 from minigrad.runtime.devices import device as device

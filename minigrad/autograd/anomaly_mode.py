@@ -137,7 +137,7 @@ class _Detector(Watcher):
 
     # ---- forward ----
 
-    def on_kernel(self, name: str, args: tuple[Any, ...], made: Any) -> None:
+    def on_kernel(self, name: str, args: tuple[Any, ...], made: Any, place: Any) -> None:
         if getattr(self.thread, "rules", ()) and self.thread.rules[-1]:
             return  # its gradients are looked at as a whole
         if name in _NO_RESULT or _switched.off:
@@ -149,8 +149,8 @@ class _Detector(Watcher):
         if bad is None:
             return
         if bad.born:
-            self._raise_forward(_TITLES[name], bad, inputs)
-        self._warn(_TITLES[name], bad)
+            self._raise_forward(_TITLES[name], bad, inputs, place)
+        self._warn(_TITLES[name], place)
 
     def _first_bad(self, results: Iterator[Array], inputs: Any) -> _Bad | None:
         """The first result with a NaN or an infinity that counts, if there is one."""
@@ -169,9 +169,7 @@ class _Detector(Watcher):
                 return _Bad(array, place, True, False)
         return None
 
-    def _raise_forward(self, op: str, bad: _Bad, inputs: Any) -> None:
-        frame = caller()
-        place = frame.f_code.co_filename, frame.f_lineno
+    def _raise_forward(self, op: str, bad: _Bad, inputs: Any, place: Any) -> None:
         index, value, part = bad.described()
         message = [
             f"[detect_anomaly] {op} made {value} at index {index} of its result, {part}",
@@ -188,14 +186,13 @@ class _Detector(Watcher):
         line = None if place is None else f"{place[0]}:{place[1]}"
         raise AnomalyError("\n".join(message), op, line, index)
 
-    def _warn(self, op: str, bad: _Bad) -> None:
+    def _warn(self, op: str, place: Any) -> None:
         if self.warned:
             return
         self.warned = True
-        frame = caller()
-        at = _shown((frame.f_code.co_filename, frame.f_lineno))
         warnings.warn(
-            f"[detect_anomaly] {op} was given a NaN that no watched operation made, at {at}",
+            f"[detect_anomaly] {op} was given a NaN that no watched operation made, at "
+            f"{_shown(place)}",
             stacklevel=1,
         )
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from minigrad.functions.arguments import listed_tensors
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array, Saved, saved_handle
+from minigrad.runtime.texts import aligned
 from minigrad.tape.engine import topological_order
 from minigrad.tape.node import Node
 from minigrad.tape.tensor_base import TensorBase
@@ -86,15 +87,6 @@ class GraphMemory:
 
     def __repr__(self) -> str:
         return f"<GraphMemory of {self.total:,} bytes>"
-
-
-def aligned(rows: list[list[str]], sides: str) -> list[str]:
-    """Rows of texts as lines, each column as wide as its widest text."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([f"{text:{side}{n}}" for text, side, n in zip(row, sides, widths)]).rstrip()  # noqa: B905
-        for row in rows
-    ]
 
 
 def graph_memory(outputs: Any) -> GraphMemory:

@@ -58,12 +58,11 @@ class Watcher:
     def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
         if hasattr(_here, "watcher"):
             return
-        if self.wants_lines:
-            lines.note()
-        _run_alone(self.on_kernel, name, args, made)
+        place = lines.note() if self.wants_lines else None
+        _run_alone(self.on_kernel, name, args, made, place)
 
-    def on_kernel(self, name: str, args: tuple[Any, ...], made: Any) -> None:
-        """A kernel ran on these arguments."""
+    def on_kernel(self, name: str, args: tuple[Any, ...], made: Any, place: Any) -> None:
+        """A kernel ran on these arguments; ``place`` is the file and line, if those are wanted."""
 
     def on_record(self, out: TensorBase) -> None:
         """The result of a row of the op table has a node now."""
@@ -168,23 +167,25 @@ class Lines:
 
     def __init__(self) -> None:
         self._serials, self._numbers = array("q"), array("q")
-        self._places: list[tuple[str, int] | None] = []
-        self._number_of: dict[tuple[str, int] | None, int] = {}
-        self._last: tuple[str, int] | None = None
+        self._places: list[Any] = []
+        self._number_of: dict[Any, int] = {}
+        self._last: Any = None
         self._lock = threading.Lock()
 
-    def note(self) -> None:
-        """Nodes that come are of the line outside this package that runs now."""
+    def note(self) -> tuple[str, int]:
+        """Nodes that come are of the line outside this package that runs now; returns it."""
         frame = caller()
         place = frame.f_code.co_filename, frame.f_lineno
         if place != self._last:
-            self._note(place)
+            self.mark(place)
+        return place
 
     def end(self) -> None:
         """Nothing is known of nodes that come."""
-        self._note(None)
+        self.mark(None)
 
-    def _note(self, place: tuple[str, int] | None) -> None:
+    def mark(self, place: Any) -> None:
+        """Nodes that come are of this place, which may be anything that can be hashed."""
         with self._lock:
             self._last = place
             number = self._number_of.setdefault(place, len(self._places))
@@ -195,7 +196,7 @@ class Lines:
             if len(self._serials) > self.most:
                 del self._serials[: -self.most // 2], self._numbers[: -self.most // 2]
 
-    def of(self, node: Node) -> tuple[str, int] | None:
+    def of(self, node: Node) -> Any:
         """The file and the number of the line that recorded a node; None if that is not known."""
         k = bisect_right(self._serials, node.serial) - 1
         return None if k < 0 else self._places[self._numbers[k]]
