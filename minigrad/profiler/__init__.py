@@ -43,6 +43,11 @@ class Event(NamedTuple):
     flops: int
     live: int  # bytes in use after it
 
+    @property
+    def name(self) -> str:
+        """The operation, and whether it ran in backward."""
+        return f"{self.operation} backward" if self.backward else self.operation
+
 
 class Totals(NamedTuple):
     """Sums over the calls that have something in common."""

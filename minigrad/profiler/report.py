@@ -69,7 +69,7 @@ def chrome_trace(p: profile, path: Any) -> None:
         start = (event.begin - origin) / 1000
         traced.append(
             {
-                "name": f"{event.operation} backward" if event.backward else event.operation,
+                "name": event.name,
                 "cat": "backward" if event.backward else "forward",
                 "ph": "X",
                 "ts": start,
@@ -119,7 +119,7 @@ def memory_timeline(p: profile, path: Any) -> None:
     if events:
         top = max(range(len(live)), key=live.__getitem__)
         axes.annotate(
-            f"{live[top]:.1f} MB after {events[top].operation}",
+            f"{live[top]:.1f} MB after {events[top].name}",
             (times[top], live[top]),
             xytext=(0, 6),
             textcoords="offset points",
