@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -106,6 +107,7 @@ class _Hooked:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         called: set[int] = set()  # the places of hooks after forward
+        output = None
         try:
             args, kwargs = self._prepared(args, kwargs)
             watched = self._watched()
@@ -122,9 +124,20 @@ class _Hooked:
         except BaseException:
             for place, hook in enumerate(tuple(self.after)):
                 if hook.always and place not in called:
-                    self._shown(hook, args, kwargs, None)
+                    self._show_failure(hook, args, kwargs, output)
             raise
         return output
+
+    def _show_failure(self, hook: _Hook, args: Any, kwargs: Any, output: Any) -> None:
+        """Call a hook after an error, which goes on whatever the hook does."""
+        try:
+            self._shown(hook, args, kwargs, output)
+        except Exception as error:
+            warnings.warn(
+                f"[{type(self.module).__name__}] a forward hook with always_call raised {error!r} "
+                "after another error, which goes on",
+                stacklevel=4,
+            )
 
     def with_those(self, of: _Hooked) -> _Hooked:
         """The same forward with another's hooks around it, which come first."""
@@ -296,9 +309,10 @@ class Module:
         unless that is None.
 
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. ``prepend`` puts it
-        before those that there are. With ``always_call`` it is called, with None as output, also
-        where forward or another hook raised an error. Returns what removes the hook,
-        ``handle.remove()``. TypeError for what is no function.
+        before those that there are. With ``always_call`` it is called also where forward or another
+        hook raised an error, with the output or, if there is none yet, None. Its own error is then
+        a warning. Returns what removes the hook, ``handle.remove()``, which a with statement calls
+        at its end. TypeError for what is no function.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.ReLU()

@@ -31,7 +31,10 @@ class LeafHooks(list[Callable[..., Any]]):
 
 
 class Removable:
-    """Removes a hook when ``remove`` is called, or it itself: once, whatever else is registered."""
+    """Removes a hook when ``remove`` is called, or it itself: once, whatever else is registered.
+
+    As a context it removes the hook at the end.
+    """
 
     __slots__ = ("_hook", "_hooks")
 
@@ -46,3 +49,9 @@ class Removable:
             hooks.remove(self._hook)
 
     __call__ = remove
+
+    def __enter__(self) -> Removable:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
