@@ -212,19 +212,19 @@ class _Detector(Watcher):
             bad = self._first_bad(_arrays(_of_gradient(gi)), inputs)
             if bad is not None and bad.born:
                 self._raise_backward(node, place, bad, inputs)
+            elif bad is not None:
+                self._warn(f"the backward of {node.op.name}", _here())
 
     def _raise_backward(self, node: Node, place: int, bad: _Bad, inputs: tuple[Any, ...]) -> None:
         index, value, part = bad.described()
         recorded = lines.of(node)
-        frame = caller()
-        now = frame.f_code.co_filename, frame.f_lineno
         op = node.op.name
         *upstream, saved = inputs
         message = [
             f"[detect_anomaly] the backward of {op} made {value} at index {index} of the gradient "
             f"of input {place}, {part}",
             f"  recorded at {_shown(recorded)}",
-            f"  backward at {_shown(now)}",
+            f"  backward at {_shown(_here())}",
             *_ranges(upstream, "upstream gradient"),
             *_ranges(_saved_by_name(node, saved), "saved"),
         ]
@@ -340,6 +340,11 @@ def _saved_by_name(node: Node, saved: Saved | None) -> Any:
         return [array for _, array in found]
     known = {row.place_of(name): name for names in row.needs for name in names if name in "abcxy"}
     return {known.get(k, str(k)): array for k, array in found}
+
+
+def _here() -> tuple[str, int]:
+    frame = caller()
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _shown(place: tuple[str, int] | None) -> str:

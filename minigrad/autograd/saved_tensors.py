@@ -12,9 +12,11 @@ from typing import Any
 
 from minigrad.functions.grad_modes import no_grad
 from minigrad.ops.saved_values import SavedValues
-from minigrad.runtime.dtypes import by_code
+from minigrad.runtime.dtypes import bfloat16, by_code
 from minigrad.runtime.errors import freed_error
+from minigrad.runtime.lazy_numpy import is_numpys, np
 from minigrad.runtime.native import Array, Saved, call, kernels, save, save_as_is, saved_handle
+from minigrad.runtime.numpy_view import numpy_view
 from minigrad.tape.node import Node, record
 from minigrad.tape.tensor_base import TensorBase, wrap
 from minigrad.tape.vjp import rules
@@ -42,8 +44,8 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
     to ``pack`` as it is, other tensors without their history. The innermost hooks count. Neither
     function is recorded.
 
-    A write into a tensor that ``pack`` returns, alone or in tuples, lists and dicts, is noticed in
-    backward, a RuntimeError. It is not noticed in tensors that other objects hold.
+    A later write into the memory of a tensor or NumPy array that ``pack`` returns, alone or in
+    tuples, lists and dicts, is a RuntimeError in backward. It is not noticed in other objects.
 
     Raises TypeError where one of both is no function, and in backward where ``unpack`` returns no
     tensor or another dtype. Another shape is a ValueError.
@@ -115,7 +117,7 @@ class PackedArray:
         given = [x for x in leaves if _is(x._h, array)]
         with no_grad():
             self.packed = hooks.pack(given[0] if given else wrap(call(kernels.view_alias, array)))
-        held = any(x._h.buffer == array.buffer for x in _tensors(self.packed))
+        held = any(_shows(x, array) for x in _items(self.packed))
         self.pin = save_as_is(array) if held else None
 
     def buffer(self, place: int) -> int:
@@ -152,14 +154,24 @@ def _is(x: Array, array: Array) -> bool:
     return x.alike(array) and (x.data, x.strides) == (array.data, array.strides)
 
 
-def _tensors(packed: Any) -> Iterator[TensorBase]:
-    if isinstance(packed, TensorBase):
-        yield packed
-    elif isinstance(packed, dict):
-        yield from _tensors(list(packed.values()))
-    elif isinstance(packed, (tuple, list)):
+def _items(packed: Any) -> Iterator[Any]:
+    """What is packed, or what lies in tuples, lists and dicts of it."""
+    if isinstance(packed, dict):
+        packed = list(packed.values())
+    if isinstance(packed, (tuple, list)):
         for x in packed:
-            yield from _tensors(x)
+            yield from _items(x)
+    else:
+        yield packed
+
+
+def _shows(x: Any, array: Array) -> bool:
+    """Whether x is a tensor, or an array of NumPy's, in the memory of this one."""
+    if isinstance(x, TensorBase):
+        return bool(x._h.buffer == array.buffer)
+    if not is_numpys("ndarray", x) or array.dtype == bfloat16.code:
+        return False
+    return bool(np.may_share_memory(x, np.asarray(numpy_view(array))))
 
 
 class Packed:

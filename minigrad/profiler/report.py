@@ -104,8 +104,7 @@ def memory_timeline(p: profile, path: Any) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(
-            "[memory_timeline] draws with matplotlib: install it with "
-            "`python -m pip install matplotlib`"
+            "[memory_timeline] drawing needs the Python package matplotlib: pip install matplotlib"
         ) from None
     events = p.events
     origin = min([event.begin for event in events], default=0)

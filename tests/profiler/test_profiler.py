@@ -339,7 +339,9 @@ def test_memory_timeline_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    with pytest.raises(ImportError, match="python -m pip install matplotlib"):
+    with pytest.raises(
+        ImportError, match="needs the Python package matplotlib: pip install matplotlib"
+    ):
         mg.profile().memory_timeline(tmp_path / "memory.png")
 
 

@@ -112,6 +112,15 @@ def test_a_nan_from_outside_is_a_warning_once():
         assert mg.where(x.isnan(), 0.0, x).tolist() == [1, 0]
 
 
+def test_a_nan_that_backward_is_given():
+    y = mg.ones(2, requires_grad=True) * 2
+    with (
+        mg.detect_anomaly(),
+        pytest.warns(UserWarning, match="the backward of mul was given a NaN"),
+    ):
+        y.backward(mg.tensor([1.0, mg.nan]))
+
+
 def test_either_kind_can_pass():
     with mg.detect_anomaly(check_inf=False):
         mg.zeros(1).log()
