@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.ops.table import Row
+from minigrad.runtime.caller import caller
 from minigrad.runtime.dtypes import by_code, float32
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import Array, Saved, call, kernels, names, saved_handle, titles
@@ -21,7 +22,7 @@ from minigrad.runtime.numpy_view import numpy_view
 from minigrad.tape.node import Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase
-from minigrad.tape.watching import Watcher, caller, lines
+from minigrad.tape.watching import Watcher, lines
 
 __all__ = ["AnomalyError", "detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 
@@ -213,7 +214,7 @@ class _Detector(Watcher):
             if bad is not None and bad.born:
                 self._raise_backward(node, place, bad, inputs)
             elif bad is not None:
-                self._warn(f"the backward of {node.op.name}", _here())
+                self._warn(f"the backward of {node.op.name}", caller())
 
     def _raise_backward(self, node: Node, place: int, bad: _Bad, inputs: tuple[Any, ...]) -> None:
         index, value, part = bad.described()
@@ -224,7 +225,7 @@ class _Detector(Watcher):
             f"[detect_anomaly] the backward of {op} made {value} at index {index} of the gradient "
             f"of input {place}, {part}",
             f"  recorded at {_shown(recorded)}",
-            f"  backward at {_shown(_here())}",
+            f"  backward at {_shown(caller())}",
             *_ranges(upstream, "upstream gradient"),
             *_ranges(_saved_by_name(node, saved), "saved"),
         ]
@@ -340,11 +341,6 @@ def _saved_by_name(node: Node, saved: Saved | None) -> Any:
         return [array for _, array in found]
     known = {row.place_of(name): name for names in row.needs for name in names if name in "abcxy"}
     return {known.get(k, str(k)): array for k, array in found}
-
-
-def _here() -> tuple[str, int]:
-    frame = caller()
-    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _shown(place: tuple[str, int] | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from minigrad.functions.grad_modes import no_grad
@@ -33,7 +34,16 @@ __all__ = [
 ]
 
 _OP = "saved_tensors_hooks"
-_here = threading.local()  # has ``hooks``, the hooks that are on in this thread, innermost last
+
+
+class _Here(threading.local):
+    """The hooks that are on in this thread, innermost last; None while one of them runs."""
+
+    def __init__(self) -> None:
+        self.hooks: list[saved_tensors_hooks | None] = []
+
+
+_here = _Here()
 
 
 class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
@@ -66,8 +76,6 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
         self.pack, self.unpack = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        if not hasattr(_here, "hooks"):
-            _here.hooks = []
         _here.hooks.append(self)
         self.begin()
 
@@ -94,8 +102,18 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
 
 
 def _innermost() -> saved_tensors_hooks | None:
-    hooks = getattr(_here, "hooks", None)
-    return hooks[-1] if hooks else None
+    return _here.hooks[-1] if _here.hooks else None
+
+
+@contextmanager
+def _unhooked() -> Iterator[None]:
+    """What a hook does is neither recorded nor packed."""
+    _here.hooks.append(None)
+    try:
+        with no_grad():
+            yield
+    finally:
+        _here.hooks.pop()
 
 
 def packed_array(x: TensorBase, op: str) -> PackedArray | None:
@@ -103,8 +121,7 @@ def packed_array(x: TensorBase, op: str) -> PackedArray | None:
     hooks = _innermost()
     if hooks is None:
         return None
-    with no_grad():
-        return PackedArray(hooks, x._h, [x] if x.is_leaf else [], op)  # type: ignore[attr-defined]
+    return PackedArray(hooks, x._h, [x] if x.is_leaf else [], op)  # type: ignore[attr-defined]
 
 
 class PackedArray:
@@ -115,7 +132,7 @@ class PackedArray:
     ) -> None:
         self.hooks, self.op, self.shape, self.dtype = hooks, op, array.shape, array.dtype
         given = [x for x in leaves if _is(x._h, array)]
-        with no_grad():
+        with _unhooked():
             self.packed = hooks.pack(given[0] if given else wrap(call(kernels.view_alias, array)))
         held = any(_shows(x, array) for x in _items(self.packed))
         self.pin = save_as_is(array) if held else None
@@ -128,7 +145,7 @@ class PackedArray:
         """The array that is unpacked."""
         if self.pin is not None:
             saved_handle(self.pin, 0, self.op)
-        with no_grad():
+        with _unhooked():
             x = self.hooks.unpack(self.packed)
         if not isinstance(x, TensorBase):
             raise TypeError(

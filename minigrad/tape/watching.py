@@ -6,7 +6,6 @@ themselves: their operation is a :class:`WatchedOp` until the pass ends.
 
 from __future__ import annotations
 
-import sys
 import threading
 from array import array
 from bisect import bisect_right
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.runtime.caller import caller
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import Gradient, Node, Parent, next_serial
@@ -24,13 +24,19 @@ __all__ = [
     "SourceLines",
     "WatchedOp",
     "Watcher",
-    "caller",
     "lines",
     "recorded",
     "watched_pass",
 ]
 
-_here = threading.local()  # has ``watcher`` while a watcher runs in this thread
+
+class _Here(threading.local):
+    """Whether a watcher runs in this thread."""
+
+    busy = False
+
+
+_here = _Here()
 
 
 class Watcher:
@@ -56,7 +62,7 @@ class Watcher:
             lines.end()
 
     def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
-        if hasattr(_here, "watcher"):
+        if _here.busy:
             return
         place = lines.note() if self.wants_lines else None
         _run_alone(self.on_kernel, name, args, made, place)
@@ -75,16 +81,16 @@ class Watcher:
 
 
 def _run_alone(method: Callable[..., None], *args: Any) -> None:
-    _here.watcher = method
     try:
+        _here.busy = True
         method(*args)
     finally:
-        del _here.watcher
+        _here.busy = False
 
 
 def recorded(out: TensorBase) -> None:
     """Tell the watchers of a result that has a node now."""
-    if not hasattr(_here, "watcher"):
+    if not _here.busy:
         for watcher in tuple(watchers):
             _run_alone(watcher.on_record, out)
 
@@ -107,7 +113,7 @@ class WatchedOp:
         return self._run(node, g, 1)
 
     def _run(self, node: Node, g: Gradient, which: int) -> Sequence[Any]:
-        told, made = tuple(watchers), None
+        told, made = () if _here.busy else tuple(watchers), None
         for watcher in told:
             _run_alone(watcher.before_node, node, g)
         try:
@@ -122,7 +128,7 @@ class WatchedOp:
 def watched_pass(roots: Sequence[Parent]) -> Iterator[None]:
     """The watchers are told of the nodes that a backward pass from these roots comes to."""
     mine = []
-    waiting = [edge for edge in roots if type(edge) is Node]
+    waiting = [] if _here.busy else [edge for edge in roots if type(edge) is Node]
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
@@ -144,17 +150,6 @@ def watched_pass(roots: Sequence[Parent]) -> Iterator[None]:
 # ---- source lines --------------------------------------------------------------------------------
 
 
-def caller() -> Any:
-    """The nearest frame outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name != "minigrad" and not name.startswith("minigrad."):
-            break
-        frame = frame.f_back
-    return frame
-
-
 class Lines:
     """The source lines that recorded nodes, found again by the nodes' age.
 
@@ -174,8 +169,7 @@ class Lines:
 
     def note(self) -> tuple[str, int]:
         """Nodes that come are of the line outside this package that runs now; returns it."""
-        frame = caller()
-        place = frame.f_code.co_filename, frame.f_lineno
+        place = caller()
         if place != self._last:
             self.mark(place)
         return place

@@ -401,3 +401,20 @@ def test_the_hooks_are_called_as_pytorchs():
     )
     assert ours[0] == theirs[0]
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6)
+
+
+def test_a_backward_within_a_hook_is_not_watched():
+    x = mg.ones(2, requires_grad=True)
+
+    def unpack(t):
+        z = mg.ones(1, requires_grad=True)
+        with mg.enable_grad():
+            (z * 2.0).sum().backward()
+        return t * z.grad / 2
+
+    with mg.detect_anomaly(), saved_tensors_hooks(lambda t: t.clone(), unpack):
+        y = (x.exp() * x.exp()).sum()
+        y.backward()
+        with pytest.raises(RuntimeError, match="log made -inf"):
+            mg.zeros(1).log()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(2), rtol=1e-6)
