@@ -35,9 +35,9 @@ from minigrad._tensor.typed_classes import IntTensor as IntTensor
 from minigrad._tensor.typed_classes import LongTensor as LongTensor
 from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
-from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
 from minigrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from minigrad.autograd.function import Function as Function
 from minigrad.autograd.graph_memory import graph_memory as graph_memory
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
