@@ -22,9 +22,10 @@ def custom_vjp(
     It is for what the tape cannot follow: a solver, a compiled function, a call of C. ``forward``
     gets a read-only NumPy array for each tensor, and other arguments as they are. It returns an
     array, a number, or a tuple of these. ``vjp(g, *args)`` gets the upstream gradient, a tuple of
-    them for several results, and the arguments of ``forward``. It returns a gradient for each
-    positional argument, alone or in a tuple, None where there is none. If it has a parameter
-    ``output``, it gets by that name what ``forward`` returned. Keyword arguments go to both.
+    them for several results, and the arguments of ``forward``. It may write over g. It returns a
+    gradient for each positional argument, alone or in a tuple, None where there is none. If it has
+    a parameter ``output``, it gets by that name what ``forward`` returned. Keyword arguments go to
+    both.
 
     With ``tensors`` both get and return tensors. Then ``vjp`` is recorded where gradients are to be
     differentiated again. Otherwise a second derivative is a RuntimeError.
@@ -95,7 +96,7 @@ class _OfTensors(Function):
         saved, args = ctx.saved_tensors, list(ctx.others)
         for k, x in zip(ctx.places, saved, strict=False):
             args[k] = ctx.given(x)
-        g = tuple(map(ctx.given, upstream))
+        g = tuple(map(ctx.lent, upstream))
         kwargs = dict(ctx.kwargs)
         if ctx.rule[2]:
             output = tuple(map(ctx.given, saved[len(ctx.places) :]))
@@ -132,6 +133,8 @@ class _OfTensors(Function):
         """What the functions get for an argument."""
         return x
 
+    lent = given  # an upstream gradient
+
     def tensor_of(self, y: Any, what: str) -> Any:
         """A result of the functions as a tensor."""
         if not isinstance(y, TensorBase):
@@ -151,6 +154,11 @@ class _OfArrays(_OfTensors):
         view = x.detach().numpy().view()  # type: ignore[attr-defined]
         view.flags.writeable = False
         return view
+
+    def lent(self, g: Any) -> Any:
+        """An array of the upstream gradient, which vjp may write over."""
+        array = g.detach().numpy()
+        return array if array.flags.writeable else array.copy()
 
     def tensor_of(self, y: Any, what: str) -> Any:
         """A copy of an array, or a number, as a tensor."""

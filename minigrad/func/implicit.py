@@ -17,6 +17,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.predicates import is_tensor
 from minigrad.functions.promotion import finfo
 from minigrad.functions.shaping import stack
+from minigrad.runtime.dtypes import get_default_dtype
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import Saved, call, kernels, save_as_is, saved_handle
 from minigrad.tape.engine import ends, gradients
@@ -85,9 +86,14 @@ def fixed_point(
 
     def solve(*given: Any, **named: Any) -> Any:
         x = (x0 if is_tensor(x0) else tensor(x0)).detach()
+        x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
         within = 8 * finfo(x.dtype).eps if tol is None else tol
         for _ in range(max_iter):
             before, x = x, function(x, *given, **named)
+            if not isinstance(x, TensorBase):
+                raise TypeError(
+                    f"[fixed_point] the function returned {type(x).__name__}, not a Tensor"
+                )
             moved = _largest(x - before)
             if moved <= within * (1 + _largest(x)):
                 return x

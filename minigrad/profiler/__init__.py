@@ -93,17 +93,18 @@ class profile(Watcher):  # noqa: N801 - a context, named as a function
         self._modules = Lines()  # of nodes, the modules in which they were recorded
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._here = threading.local()
-        self._origin = 0
+        self._hooks: list[Any] = []
         self._lock = threading.Lock()
 
     # ---- watching ----
 
     def __enter__(self) -> profile:
+        if self._hooks:
+            raise RuntimeError("[profile] it runs already: use another profile within it")
         self._hooks = [
             register_module_forward_pre_hook(self._enter_module),
             register_module_forward_hook(self._leave_module, always_call=True),
         ]
-        self._origin = self._origin or time.perf_counter_ns()
         self._begun = time.perf_counter()
         lib.mg_run_measure(1)
         self.begin()
@@ -114,8 +115,8 @@ class profile(Watcher):  # noqa: N801 - a context, named as a function
         self.end()
         lib.mg_run_measure(-1)
         self.wall += time.perf_counter() - self._begun
-        for hook in self._hooks:
-            hook.remove()
+        while self._hooks:
+            self._hooks.pop().remove()
 
     def on_kernel(self, name: str, args: tuple[Any, ...], made: Any, place: Any) -> None:
         """Note a call."""

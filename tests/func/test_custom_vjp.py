@@ -115,6 +115,21 @@ def test_what_a_solver_keeps_or_writes_changes_nothing():
     assert x.tolist() == [1, 2]
 
 
+def test_vjp_may_write_over_the_upstream_gradient():
+    def writes(g, x):
+        g *= np.cos(x)
+        return g
+
+    x = mg.tensor([1.0, 2.0], requires_grad=True, **F64)
+    for upstream in (None, mg.tensor([2.0, 3.0], **F64)):
+        y = custom_vjp(np.sin, writes)(x)
+        x.grad = None
+        (y.sum() if upstream is None else y).backward(upstream)
+        scale = [1, 1] if upstream is None else [2, 3]
+        np.testing.assert_allclose(x.grad.numpy(), np.cos([1, 2]) * scale)
+        assert upstream is None or upstream.tolist() == [2, 3]
+
+
 def test_a_result_that_is_an_argument(rng):
     same = custom_vjp(lambda x: x, lambda g, x: g * 3)
     x = random(rng, 3)

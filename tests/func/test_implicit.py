@@ -116,6 +116,7 @@ def test_a_fixed_point():
     assert mg.gradgradcheck(root, (a,))
     assert root(a).grad_fn.name() == "fixed_point"
     assert func.fixed_point(f, 1.0, mg.tensor(4.0)).item() == pytest.approx(2)
+    assert func.fixed_point(f, 1, mg.tensor(4.0)).item() == pytest.approx(2)
 
 
 def test_parameters_of_a_module_are_found(restore_random):
@@ -215,6 +216,8 @@ def test_errors(case):
 def test_more_errors():
     with pytest.raises(TypeError, match=r"\[custom_root\] expected a function, not int"):
         func.custom_root(lambda x: x, 3)
+    with pytest.raises(TypeError, match=r"\[fixed_point\] the function returned float, not a Ten"):
+        func.fixed_point(lambda x: 1.0, 1)
     with pytest.raises(RuntimeError, match=r"\[fixed_point\] x still moves by .* after 5 steps"):
         func.fixed_point(lambda x: x + 1, mg.tensor(0.0), max_iter=5)
     root = func.custom_root(lambda x, a: (x - a) ** 2, lambda a: a)

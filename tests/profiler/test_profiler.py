@@ -305,6 +305,11 @@ def test_a_profile_goes_on():
     assert rows(p)["full"].calls == 2
 
 
+def test_a_profile_within_itself_is_refused():
+    with mg.profile() as p, pytest.raises(RuntimeError, match="it runs already"):
+        p.__enter__()
+
+
 def test_chrome_trace(tmp_path):
     x = mg.ones(10, requires_grad=True)
     p = profiled(lambda: x.exp().sum().backward())
