@@ -211,6 +211,8 @@ class PackedOp:
     Once a graph was made of its gradients, the node holds the arrays themselves.
     """
 
+    jvp = None  # a row's own formulas want its arrays: forward mode transposes graph_vjp
+
     def __init__(self, op: Any) -> None:
         self.op = op
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.ops.table import Row
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
@@ -103,6 +104,11 @@ class WatchedOp:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
+
+    @property
+    def jvp(self) -> Any:
+        """The rule of forward mode, if it is not a row's formulas; those want a row."""
+        return None if type(self.op) is Row else getattr(self.op, "jvp", None)
 
     def vjp(self, node: Node, g: Gradient) -> Sequence[Any]:
         """The rule that records nothing."""
