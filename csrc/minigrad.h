@@ -190,6 +190,11 @@ int64_t mg_live_bytes(void);
 /* For tests: requests number first..last for blocks from the system fail, counted from 1. Nothing
  * is cached meanwhile; (1, 0) ends that. Returns the number of requests since the last call. */
 int64_t mg_deny_blocks(int64_t first, int64_t last);
+/* One more (1) or one fewer (-1) measures the times of mg_run; when its last call in this thread that was
+ * measured began and ended, in nanoseconds of a clock that only goes forward. */
+void mg_run_measure(int more);
+int64_t mg_run_begun(void);
+int64_t mg_run_ended(void);
 /* Functions of C for the accelerator, which links to none of them: see python/speed.h. */
 typedef struct mg_core mg_core;
 const mg_core *mg_core_table(void);

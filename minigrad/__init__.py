@@ -67,6 +67,8 @@ _HOMES = {
     "FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     "amp": "autocast",
     "autograd": "Function grad",
+    "autograd.anomaly_mode": "detect_anomaly",
+    "autograd.graph_memory": "graph_memory",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
     "compiler": "compile",
     "func": "vmap",
@@ -85,6 +87,7 @@ _HOMES = {
     "hardshrink hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss "
     "max_pool1d max_pool2d max_pool3d pairwise_distance pdist poisson_nll_loss prelu rms_norm "
     "rrelu selu threshold triplet_margin_loss",
+    "profiler": "profile",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed "
     "manual_seed multinomial normal rand rand_like randint randint_like randn randn_like randperm "
     "seed set_rng_state",
@@ -95,9 +98,10 @@ _HOMES = {
     "set_num_interop_threads set_printoptions use_deterministic_algorithms",
     "tutorial.draw": "draw_graph",
     "tutorial.variable": "Variable",
+    "utils.checkpoint": "checkpoint checkpoint_sequential",
     "version": "__version__",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
-    "mps nn optim quasirandom random special tutorial utils xpu",
+    "mps nn optim profiler quasirandom random special tutorial utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

@@ -15,6 +15,7 @@ from minigrad import linalg as linalg
 from minigrad import mps as mps
 from minigrad import nn as nn
 from minigrad import optim as optim
+from minigrad import profiler as profiler
 from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import special as special
@@ -34,8 +35,10 @@ from minigrad._tensor.typed_classes import IntTensor as IntTensor
 from minigrad._tensor.typed_classes import LongTensor as LongTensor
 from minigrad._tensor.typed_classes import ShortTensor as ShortTensor
 from minigrad.amp import autocast as autocast
-from minigrad.autograd import Function as Function
 from minigrad.autograd import grad as grad
+from minigrad.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+from minigrad.autograd.function import Function as Function
+from minigrad.autograd.graph_memory import graph_memory as graph_memory
 from minigrad.checking import gradcheck as gradcheck
 from minigrad.checking import gradgradcheck as gradgradcheck
 from minigrad.checking import numerical_gradient_check as numerical_gradient_check
@@ -97,6 +100,7 @@ from minigrad.nn.functional.pooling import max_pool3d as max_pool3d
 from minigrad.nn.functional.regularization import alpha_dropout as alpha_dropout
 from minigrad.nn.functional.regularization import dropout as dropout
 from minigrad.nn.functional.sparse import embedding as embedding
+from minigrad.profiler import profile as profile
 from minigrad.random import *
 from minigrad.runtime.config import *
 from minigrad.runtime.devices import device as device
@@ -124,6 +128,7 @@ from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from minigrad.tape.tensor_base import Size as Size
 from minigrad.tutorial.draw import *
 from minigrad.tutorial.variable import *
+from minigrad.utils.checkpoint import *
 
 __version__: builtins.str
 channels_last: builtins.str

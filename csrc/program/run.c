@@ -5,9 +5,12 @@
  * operations of ops.def, in the table made by thunks.py.
  */
 
+#include <stdatomic.h>
+#include <time.h>
+
 enum { OP_TABLE = sizeof op_table / sizeof *op_table };
 
-int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
+static int run_any(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
     int count = mg_op_count();
     if (op < 0) return mg_fail_code(MG_EARG, op, 0);
     if (op < count) return op_made(out, n == 1 ? mg_unary(op, in[0]) : mg_binary(op, in[0], in[1]));
@@ -22,6 +25,36 @@ int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *o
     if ((op -= count) < OP_TABLE) return op_table[op].run(in, args, out);
     return mg_fail_code(MG_EARG, op, 0);
 }
+
+/* ---- times ---- */
+
+static atomic_int run_watched; /* how many measure times */
+static _Thread_local int64_t run_begun, run_ended;
+
+static int64_t run_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static MG_NOINLINE int run_timed(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
+    int64_t begun = run_now();
+    int code = run_any(op, n, in, args, out);
+    run_ended = run_now();
+    run_begun = begun;
+    return code;
+}
+
+void mg_run_measure(int more) { atomic_fetch_add_explicit(&run_watched, more, memory_order_relaxed); }
+int64_t mg_run_begun(void) { return run_begun; }
+int64_t mg_run_ended(void) { return run_ended; }
+
+int mg_run(int op, int n, mg_array *const *in, const mg_args *args, mg_arrays *out) {
+    if (atomic_load_explicit(&run_watched, memory_order_relaxed)) return run_timed(op, n, in, args, out);
+    return run_any(op, n, in, args, out);
+}
+
+/* ---- for cffi ---- */
 
 int mg_call(int op, int n, mg_array *const *in, const int64_t *ints, const double *floats, mg_saved *saved,
             mg_arrays *out) {

@@ -220,6 +220,14 @@ static PyObject *apply_input_meta(const application *a) {
     return made;
 }
 
+/* Tells the tools that watch of a result that has a node now. */
+static bool apply_tell(const application *a, PyObject *made) {
+    if (!call_watched(a->s)) return true;
+    PyObject *told = engine_callback(a->s, "recorded", made, NULL, NULL);
+    Py_XDECREF(told);
+    return told;
+}
+
 /* Gives the result a node with these parents, which are taken over. */
 static bool apply_node(const application *a, PyObject *made, PyObject **given, int needs_grad) {
     Py_INCREF(given[NODE_OP] = a->op->held.first);
@@ -227,7 +235,7 @@ static bool apply_node(const application *a, PyObject *made, PyObject **given, i
     given[NODE_ARGS] = apply_args(a);
     given[NODE_INPUTS] = apply_input_meta(a);
     bool done = given[NODE_SAVED] && given[NODE_ARGS] && given[NODE_INPUTS] && !PyErr_Occurred() &&
-                tensor_record(a->s, made, given, NODE_GIVEN + a->n);
+                tensor_record(a->s, made, given, NODE_GIVEN + a->n) && apply_tell(a, made);
     if (!done || !a->op->elementwise || given[NODE_INPUTS] != Py_None) return done;
     for (int i = 0; i < a->n; i++) { /* an input that needs a gradient has the result's shape */
         PyObject *shape = needs_grad >> i & 1 ? a->shapes[i] : NULL;

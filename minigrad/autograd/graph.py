@@ -11,6 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from minigrad.autograd.bundle import Bundle
+from minigrad.autograd.graph_memory import source_lines
+from minigrad.autograd.saved_tensors import Packed, PackedOp, saved_tensors_hooks, whole_node
 from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
@@ -20,8 +22,9 @@ from minigrad.tape.engine import off_tape, unbroadcast
 from minigrad.tape.hooks import Removable
 from minigrad.tape.node import Gradient, Node
 from minigrad.tape.slice_grad import SliceGrad
-from minigrad.tape.tensor_base import TensorBase
+from minigrad.tape.tensor_base import TensorBase, wrap
 from minigrad.tape.vjp import rules, unpack
+from minigrad.tape.watching import WatchedOp
 
 __all__ = [
     "AccumulateGrad",
@@ -29,7 +32,9 @@ __all__ = [
     "next_functions",
     "register_hook",
     "register_prehook",
+    "saved_tensors_hooks",
     "saved_value",
+    "source_lines",
 ]
 
 # ---- neighbours ----------------------------------------------------------------------------------
@@ -124,6 +129,9 @@ def saved_value(node: Node, attribute: str) -> Any:
     operands = "ba" if _swapped(node) else "ab"
     names = {"_saved_self": "x" + operands[0], "_saved_other": operands[1], "_saved_result": "y"}
     for name in names[attribute]:
+        if name in saves and type(node.saved) is Packed:
+            found = unpack(row, whole_node(row, node), name)
+            return wrap(found._h, node) if name == "y" else found
         if name in saves:
             return unpack(row, node, name)
     raise AttributeError(f"the node of {row.name!r} has no attribute {attribute!r}")
@@ -220,7 +228,10 @@ class _HookedOp:
 
 
 def _plain(op: Any) -> Any:
-    return op.op if type(op) is _HookedOp else op
+    """The operation itself, of one with hooks or in a pass that is watched."""
+    while type(op) in (_HookedOp, PackedOp, WatchedOp):
+        op = op.op
+    return op
 
 
 def _hooked(node: Node) -> _HookedOp:
@@ -232,9 +243,10 @@ def _hooked(node: Node) -> _HookedOp:
         )
     if hasattr(op, "place"):  # one of several outputs
         return _hooked(parents[0])
-    if type(node.op) is not _HookedOp:
-        node.op = _HookedOp(op)
-    return node.op
+    holder = node.op.op if type(node.op) is WatchedOp else node.op
+    if type(holder) is not _HookedOp:
+        holder = node.op = _HookedOp(holder)
+    return holder
 
 
 def _fitting(node: Node, i: int, g: Any) -> Any:

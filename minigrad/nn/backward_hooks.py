@@ -80,7 +80,13 @@ class Watched:
         self.outgoing = full
         if not self.places:  # no input gets a gradient, so the hooks are called now
             for hook in tuple(self.after):
-                hook.function(self.module, (None,) * self.count, full)
+                none = (None,) * self.count
+                given = self._changed(hook.function(self.module, none, full), none, "input")
+                if any(g is not None for g in given):
+                    raise RuntimeError(
+                        f"[{type(self.module).__name__}] a backward hook returned a gradient, but "
+                        "no input requires grad: return None"
+                    )
         return tuple([full[k] for k in self.out_places])
 
     def _see_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:

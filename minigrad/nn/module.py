@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -107,6 +108,7 @@ class _Hooked:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         called: set[int] = set()  # positions of the hooks after forward that were called
+        output = None
         try:
             args, kwargs = self._prepared(args, kwargs)
             watched = self._watched()
@@ -123,9 +125,20 @@ class _Hooked:
         except BaseException:
             for place, hook in enumerate(tuple(self.after)):
                 if hook.always and place not in called:
-                    self._shown(hook, args, kwargs, None)
+                    self._show_failure(hook, args, kwargs, output)
             raise
         return output
+
+    def _show_failure(self, hook: _Hook, args: Any, kwargs: Any, output: Any) -> None:
+        """Call a hook after an error, which goes on whatever the hook does."""
+        try:
+            self._shown(hook, args, kwargs, output)
+        except Exception as error:
+            warnings.warn(
+                f"[{type(self.module).__name__}] a forward hook with always_call raised {error!r} "
+                "after another error, which goes on",
+                stacklevel=4,
+            )
 
     def with_those(self, of: _Hooked) -> _Hooked:
         """The same forward with the hooks of ``of`` before its own."""
@@ -300,9 +313,10 @@ class Module:
 
         A result other than None replaces the output. With ``with_kwargs`` the call is
         ``hook(module, args, kwargs, output)``. ``prepend`` puts the hook before the present ones.
-        With ``always_call`` the hook is called, with None as output, even if forward or another
-        hook raised an error. Returns a handle: ``handle.remove()`` removes the hook. Raises
-        TypeError unless the hook is a function.
+        With ``always_call`` the hook is called even if forward or another hook raised an error. It
+        gets the output, or None if there is none yet. The hook's own error is then a warning.
+        Returns a handle: ``handle.remove()`` removes the hook, as does the end of a with statement.
+        Raises TypeError unless the hook is a function.
 
         >>> import minigrad as mg
         >>> layer = mg.nn.ReLU()

@@ -240,7 +240,7 @@ def _array(pointer: Any) -> Array:
 # ---- calls ---------------------------------------------------------------------------------------
 
 Tracer = Callable[[str, tuple[Any, ...], Any], None]
-tracers: list[Tracer] = []  # open traces; the last one gets the calls
+tracers: list[Tracer] = []  # open traces; all of them get the calls
 
 
 def call(number: int, *args: Any) -> Any:
@@ -279,8 +279,13 @@ def call(number: int, *args: Any) -> Any:
         raise _beyond_int64(number) from None
     del held
     if tracers:
-        tracers[-1](names[number], args, made)
+        _tell(number, args, made)
     return made
+
+
+def _tell(number: int, args: tuple[Any, ...], made: Any) -> None:
+    for tracer in tuple(tracers):
+        tracer(names[number], args, made)
 
 
 def function_of(number: int) -> Callable[..., Any]:
@@ -420,7 +425,7 @@ def run_steps(steps: list[partial[Any]]) -> None:
         number, args, _ = each.of
         if code:
             raise failure(number, args)
-        tracers[-1](names[number], args, None)
+        _tell(number, args, None)
 
 
 _run_step = partial.__call__
@@ -438,10 +443,10 @@ _WIDE = dict.fromkeys((lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32) | dict.
 
 
 def check_result(failed: bool, number: int, args: tuple[Any, ...], made: Any) -> None:
-    """After a call by the accelerator, raise its error, or tell the tracer if it succeeded."""
+    """After a call by the accelerator, raise its error, or tell the tracers if it succeeded."""
     if failed:
         raise failure(number, args)
-    tracers[-1](names[number], args, made)
+    _tell(number, args, made)
 
 
 @contextlib.contextmanager
@@ -451,7 +456,7 @@ def trace(tracer: Tracer) -> Iterator[None]:
     try:
         yield
     finally:
-        tracers.pop()
+        tracers.remove(tracer)
 
 
 def save(a: Array | None, b: Array | None = None, c: Array | None = None) -> Saved:

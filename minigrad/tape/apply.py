@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.ops.table import Row
 from minigrad.runtime.dtypes import DType, float32
-from minigrad.runtime.native import Array, function_of, save
+from minigrad.runtime.native import Array, function_of, save, tracers
 from minigrad.tape.grad_mode import mode, no_grad_scopes
 from minigrad.tape.node import LEAF, Node, Parent, new_node, record
 from minigrad.tape.speed import accelerator
@@ -51,9 +51,17 @@ def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) ->
             if row.wants_shape:
                 args = (inputs[0].shape, *args)
             out._edge = new_node(row, saved, args, input_meta, tuple(parents))
+            if tracers:
+                _tell(out)
         elif len(handles) > 1:
             check_keeps_grad(row.name, out.dtype)
     return out
+
+
+def _tell(out: TensorBase) -> None:
+    from minigrad.tape.watching import recorded  # which stands on the rules, and they on this
+
+    recorded(out)
 
 
 def _save(row: Row, parents: list[Parent], arrays: tuple[Array | None, ...]) -> Any:

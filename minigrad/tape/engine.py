@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
@@ -15,13 +16,14 @@ from minigrad.runtime.errors import freed_error, hook_error, nested_error
 from minigrad.runtime.native import Array, call, kernels, run_steps, step
 from minigrad.runtime.passes import passes
 from minigrad.tape.grad_mode import begin, end, without_recording
+from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF, Gradient, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap
 from minigrad.tape.vjp import rules
 
-__all__ = ["gradients", "off_tape", "topological_order", "unbroadcast"]
+__all__ = ["ends", "gradients", "off_tape", "topological_order", "unbroadcast"]
 
 
 # ---- the order -----------------------------------------------------------------------------------
@@ -49,6 +51,23 @@ def topological_order(roots: Iterable[Node], oldest: int = -1) -> list[Node]:
                 nodes.add(parent)
                 stack.append(parent)
     return sorted(nodes, key=_by_age)
+
+
+def ends(roots: Iterable[Any], begin: int) -> list[Any]:
+    """The leaves, and the nodes from before, that the nodes since ``begin`` were computed from."""
+    found: dict[Any, None] = {}
+    stack = list(roots)
+    seen = set(stack)
+    while stack:
+        for parent in stack.pop().parents or ():
+            if parent is None or parent in seen:
+                continue
+            if type(parent) is Node and parent.serial > begin:
+                seen.add(parent)
+                stack.append(parent)
+            else:
+                found[parent] = None
+    return list(found)
 
 
 def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
@@ -313,10 +332,22 @@ def gradients(
     reaching = None if inputs is None or ends else _leading_to(inputs, roots)
     scope = begin(True) if create_graph else None
     try:
-        return run_pass(roots, upstream, retain_graph, create_graph, inputs, reaching, add, ends)
+        with _watched(roots) if watchers else _unwatched:
+            return run_pass(
+                roots, upstream, retain_graph, create_graph, inputs, reaching, add, ends
+            )
     finally:
         if scope is not None:
             end(scope)
+
+
+_unwatched = nullcontext()
+
+
+def _watched(roots: Sequence[Parent]) -> AbstractContextManager[None]:
+    from minigrad.tape.watching import watched_pass
+
+    return watched_pass(roots)
 
 
 def run_pass(

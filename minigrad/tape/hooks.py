@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["LeafHooks", "Removable", "forwards", "note_leaving"]
+__all__ = ["LeafHooks", "Removable", "forwards", "note_leaving", "watchers"]
 
 # One listener for each running Function.forward of any thread. A listener gets each tensor whose
 # values become Python's or NumPy's.
 forwards: list[Callable[[Any], None]] = []
+# The tools that are told of the nodes of backward passes: see minigrad.tape.watching.
+watchers: list[Any] = []
 
 
 def note_leaving(x: Any) -> None:
@@ -34,7 +36,8 @@ class LeafHooks(list[Callable[..., Any]]):
 class Removable:
     """Handle that removes one hook, by ``remove()`` or by a call of the handle.
 
-    The hook is removed once, even if the same function was registered again.
+    The hook is removed once, even if the same function was registered again. As a context manager
+    the handle removes the hook at the end.
     """
 
     __slots__ = ("_hook", "_hooks")
@@ -50,3 +53,9 @@ class Removable:
             hooks.remove(self._hook)
 
     __call__ = remove
+
+    def __enter__(self) -> Removable:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()

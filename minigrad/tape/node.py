@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.tape.speed import accelerator
 
-__all__ = ["LEAF", "Node", "new_node", "record"]
+__all__ = ["LEAF", "Node", "new_node", "next_serial", "record"]
 
 LEAF = True  # the edge of a leaf that requires a gradient, which goes to the tensor itself
 Gradient = Any  # a Tensor, whose class this layer may not import
@@ -89,6 +89,11 @@ def new_node(
 if accelerator:
     Node, new_node = accelerator.Node, accelerator.new_node  # type: ignore[misc]
 record = Node.record
+
+
+def next_serial() -> int:
+    """The number of a node that is made now: nodes that come are younger."""
+    return record(None, None, (), None, None).serial
 
 
 def _of_graph(name: str, *more: Any) -> Callable[..., Any]:

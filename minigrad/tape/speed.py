@@ -21,7 +21,7 @@ __all__ = ["accelerator"]
 _INPUTS, _ONE_AND_ARGS, _LIST_AND_ARGS = range(3)
 # How a rule computes its gradients: rule_kind in csrc/python/vjp.c.
 _LINEAR, _UNARY, _SEVERAL = range(3)
-# Python functions that the backward pass in C calls, each with its module.
+# Python functions that C calls, nearly all in the backward pass, each with its module.
 _CALLBACKS = {
     "freed_error": "runtime.errors",
     "misfit_error": "runtime.errors",
@@ -33,6 +33,7 @@ _CALLBACKS = {
     "hooked": "tape.engine",
     "hooked_off_tape": "tape.engine",
     "pause": "tape.engine",
+    "recorded": "tape.watching",
     "unbroadcast": "tape.engine",
 }
 

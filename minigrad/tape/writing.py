@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
+from minigrad.runtime.caller import caller
 from minigrad.runtime.native import overwritten_at, run_steps, step
 from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase
@@ -41,13 +41,5 @@ def write(kernel: Any, target: TensorBase, *args: Any, changes: list[Change] | N
     if handle.pins > 0:  # noted before the write, after which an interrupt may come at once
         if len(overwritten_at) > 1000:
             overwritten_at.clear()
-        overwritten_at[handle.buffer] = _caller()
+        overwritten_at[handle.buffer] = "{}:{}".format(*caller())
     commit(kernel, args, changes or [])
-
-
-def _caller() -> str:
-    """The nearest line outside this package, as ``file:line``."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("minigrad"):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -20,9 +20,9 @@ from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
-from minigrad.tape.engine import gradients, off_tape
+from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
-from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
@@ -57,7 +57,7 @@ def checkpoint(
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
-    >>> y = mg.utils.checkpoint.checkpoint(lambda t: t.exp().sin(), x)
+    >>> y = mg.checkpoint(lambda t: t.exp().sin(), x)
     >>> y.sum().backward()
     >>> bool(mg.allclose(x.grad, x.exp().cos() * x.exp()))
     True
@@ -75,7 +75,7 @@ def checkpoint(
         with first:
             return function(*args, **kwargs)
     part = _Part(function, args, kwargs, second, preserve_rng_state, determinism_check == "default")
-    begin = _next_serial()
+    begin = next_serial()
     with first:
         result = function(*args, **kwargs)
     made = part.tracked(result, begin)
@@ -97,7 +97,7 @@ def checkpoint_sequential(
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Tanh(), mg.nn.Linear(2, 1))
-    >>> mg.utils.checkpoint.checkpoint_sequential(model, 2, mg.ones(3, 2)).shape
+    >>> mg.checkpoint_sequential(model, 2, mg.ones(3, 2)).shape
     (3, 1)
     """
     steps = list(functions)
@@ -123,11 +123,6 @@ def checkpoint_sequential(
 # ---- a part of the tape --------------------------------------------------------------------------
 
 
-def _next_serial() -> int:
-    """The number of a node that is made now: nodes that come are younger."""
-    return record(None, None, (), None, None).serial
-
-
 def _flat(result: Any) -> Iterator[Any]:
     """The elements of tuples, lists and dicts."""
     if isinstance(result, (tuple, list)):
@@ -147,22 +142,6 @@ def _exchanged(result: Any, by: dict[int, Any]) -> Any:
         items = [_exchanged(item, by) for item in result]
         return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
     return by.get(id(result), result)
-
-
-def _ends(roots: Sequence[Any], begin: int) -> list[Any]:
-    """The leaves, and the nodes from before, that the nodes since ``begin`` were computed from."""
-    found: dict[Any, None] = {}
-    seen, stack = set(roots), list(roots)
-    while stack:
-        for parent in stack.pop().parents or ():
-            if parent is None or parent in seen:
-                continue
-            if type(parent) is Node and parent.serial > begin:
-                seen.add(parent)
-                stack.append(parent)
-            else:
-                found[parent] = None
-    return list(found)
 
 
 def _digest(x: Any) -> int:
@@ -205,7 +184,7 @@ class _Part:
     @no_grad
     def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
-        self.ends, self.count = _ends([y._edge for y in made], begin), len(made)
+        self.ends, self.count = ends([y._edge for y in made], begin), len(made)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -221,7 +200,7 @@ class _Part:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
         for pin in self.pins:
             saved_handle(pin, 0, "checkpoint")
-        begin = _next_serial()
+        begin = next_serial()
         with self._replayed(), enable_grad(), self.context:
             result = self.function(*self.args, **self.kwargs)
             made = self.tracked(result, begin)
@@ -232,7 +211,7 @@ class _Part:
         what = None
         if len(made) != self.count:
             what = f"{len(made)} results in place of {self.count}"
-        elif set(_ends([y._edge for y in made], begin)) != set(self.ends):
+        elif set(ends([y._edge for y in made], begin)) != set(self.ends):
             what = "results of other tensors"
         elif self.compared and [_digest(y) for y in made] != self.digests:
             what = "results of other values"
@@ -298,7 +277,7 @@ class _Checkpoint:
     def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
         from minigrad.tape.jvp import LinearMap
 
-        part, begin = node.saved, _next_serial()
+        part, begin = node.saved, next_serial()
         results = part.again()
         made = LinearMap(part.ends, results, begin).push(tangents, mode.enabled)
         if len(made) == 1:

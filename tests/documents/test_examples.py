@@ -208,3 +208,11 @@ def test_the_program_judges_its_accuracy(digits, data, capsys):
     assert "time per epoch (median): minigrad" in out.out
     assert "NumPy by hand" in out.out
     assert "below 97%" in out.err
+
+
+def test_the_rod_is_found_through_its_steady_state():
+    rod = load_example("steady_state")
+    found = rod.fit(rod.measured())
+    assert found.conductivity == pytest.approx(rod.CONDUCTIVITY, rel=0.05)
+    assert found.heating == pytest.approx(rod.HEATING, rel=0.05)
+    assert found.losses[-1] < 2 * rod.NOISE**2 < found.losses[0] / 100

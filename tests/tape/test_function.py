@@ -798,3 +798,87 @@ def test_an_input_returned_under_no_grad_has_no_history():
     assert w.tolist() == x.tolist() == [9.0]
     (w * x).sum().backward()
     assert x.grad.tolist() == [9.0]
+
+
+def test_integer_gradients_are_refused():
+    class Steps(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g > 0
+
+    x = leaf([1.0, 2.0])
+    text = r"\[Steps\] backward returned bool as gradient 0 for a float64 argument"
+    with pytest.raises(TypeError, match=text):
+        Steps.apply(x).sum().backward()
+    assert x.grad is None
+
+
+def test_gradients_of_another_float_dtype_are_cast():
+    class Wide(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.double() * 2
+
+    x = mg.ones(2, requires_grad=True)
+    Wide.apply(x).sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (mg.float32, [2, 2])
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_outputs_that_are_no_tensors_pass_through(materialize):
+    seen = []
+
+    class Mixed(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2, None, "text", x * 3
+
+        @staticmethod
+        def backward(ctx, *upstream):
+            seen.append([None if g is None else g.tolist() for g in upstream])
+            return upstream[0] * 2
+
+    x = leaf([1.0, 2.0])
+    y, nothing, text, _ = Mixed.apply(x)
+    assert (nothing, text) == (None, "text")
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    assert seen == [[[1, 1], None, None, [0, 0] if materialize else None]]
+    with mg.no_grad():
+        assert Mixed.apply(x)[2] == "text"
+
+
+def test_a_forward_without_tensors_is_an_error():
+    class Number(mg.Function):
+        @staticmethod
+        def forward(ctx, x, kind):
+            return x.sum().item() if kind else ()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    for kind, text in ((1, "float"), (0, "nothing")):
+        with pytest.raises(TypeError, match=rf"\[Number\] forward returned {text} as output 0"):
+            Number.apply(leaf([1.0]), kind)
+
+
+def test_only_tensors_are_saved():
+    class Saves(mg.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.save_for_backward(x, None, n)
+            return x * n
+
+    text = r"\[Saves\] save_for_backward takes tensors or None, not int: keep it as an attribute"
+    with pytest.raises(TypeError, match=text):
+        Saves.apply(leaf([1.0]), 3)

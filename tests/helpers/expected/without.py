@@ -13,7 +13,7 @@ WITHOUT: dict[str, str] = {
     """,
     "modules": """
         accelerator amp array_api autograd backends compiler cuda data distributions func linalg
-        mps nn optim quasirandom random special tutorial utils xpu
+        mps nn optim profiler quasirandom random special tutorial utils xpu
     """,
     "settings of the process": """
         are_deterministic_algorithms_enabled autocast default_generator fork_rng
@@ -24,6 +24,10 @@ WITHOUT: dict[str, str] = {
     """,
     "scopes, which only change what is recorded": """
         enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled
+    """,
+    "tools, which only look": "detect_anomaly graph_memory profile",
+    "calls of functions that are given": """
+        checkpoint checkpoint_sequential func.custom_root func.custom_vjp func.fixed_point
     """,
     "files, pictures and other libraries' objects": "as_torch draw_graph load save typename",
     "memory whose contents are whatever is there": "empty empty_like Tensor.new_empty",
