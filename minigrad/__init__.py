@@ -97,7 +97,7 @@ _HOMES = {
     "tutorial.variable": "Variable",
     "version": "__version__",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
-    "mps nn optim quasirandom random special tutorial utils xpu",
+    "mps nn optim quasirandom random special testing tutorial utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

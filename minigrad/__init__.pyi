@@ -18,6 +18,7 @@ from minigrad import optim as optim
 from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import special as special
+from minigrad import testing as testing
 from minigrad import tutorial as tutorial
 from minigrad import utils as utils
 from minigrad import xpu as xpu

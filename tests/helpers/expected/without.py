@@ -13,7 +13,7 @@ WITHOUT: dict[str, str] = {
     """,
     "modules": """
         accelerator amp array_api autograd backends compiler cuda data distributions func linalg
-        mps nn optim quasirandom random special tutorial utils xpu
+        mps nn optim quasirandom random special testing tutorial utils xpu
     """,
     "settings of the process": """
         are_deterministic_algorithms_enabled autocast default_generator fork_rng
