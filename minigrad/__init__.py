@@ -94,6 +94,7 @@ _HOMES = {
     "get_num_interop_threads set_default_device set_float32_matmul_precision "
     "set_num_interop_threads set_printoptions use_deterministic_algorithms",
     "tutorial.draw": "draw_graph",
+    "tutorial.trace": "trace_backward",
     "tutorial.variable": "Variable",
     "version": "__version__",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "

@@ -124,6 +124,7 @@ from minigrad.runtime.settings import *
 from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from minigrad.tape.tensor_base import Size as Size
 from minigrad.tutorial.draw import *
+from minigrad.tutorial.trace import trace_backward as trace_backward
 from minigrad.tutorial.variable import *
 
 __version__: builtins.str

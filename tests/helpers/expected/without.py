@@ -25,7 +25,9 @@ WITHOUT: dict[str, str] = {
     "scopes, which only change what is recorded": """
         enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled
     """,
-    "files, pictures and other libraries' objects": "as_torch draw_graph load save typename",
+    "files, pictures, tables and other libraries' objects": """
+        as_torch draw_graph load save trace_backward typename
+    """,
     "memory whose contents are whatever is there": "empty empty_like Tensor.new_empty",
     "the tensor's place in memory": "Tensor.ctypes Tensor.data_ptr",
     "the tensor's place on the tape": """
