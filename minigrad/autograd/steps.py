@@ -26,17 +26,21 @@ class NodeStep(NamedTuple):
     gradients: tuple[Gradient, ...]
 
 
-def node_steps(root: Node, g: Gradient, ends: frozenset[Any] = frozenset()) -> Iterator[NodeStep]:
+def node_steps(
+    root: Node, g: Gradient, ends: frozenset[Any] = frozenset(), hooks: bool = True
+) -> Iterator[NodeStep]:
     """The steps of a backward pass from ``root``, youngest node first; the graph is retained.
 
-    Rules and hooks run as in the engine, and no ``grad`` changes. The pass does not go beyond the
-    nodes in ``ends``. RuntimeError where the graph was freed.
+    Rules run as in the engine, and so do hooks of results unless ``hooks`` is false. No ``grad``
+    changes. The pass does not go beyond the nodes in ``ends``. RuntimeError where the graph was
+    freed.
     """
     grads: dict[Parent, Gradient] = {root: g}
     for node in reversed(topological_order([root])):
         if node not in grads or node in ends:
             continue
-        g = _hooked(node, grads.pop(node))
+        g = grads.pop(node)
+        g = _hooked(node, g) if hooks else g
         pushed = tuple(_pushed(node, g))
         for parent, gi in zip(node.parents or (), pushed, strict=True):
             if isinstance(parent, Node) and gi is not None:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["draw", "names", "scalar", "trace", "variable"]
+__all__ = ["dot", "draw", "names", "scalar", "trace", "variable"]
 
 
 def __getattr__(name: str) -> Any:

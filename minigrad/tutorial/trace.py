@@ -15,7 +15,7 @@ from minigrad.tape.node import Node
 from minigrad.tutorial.names import names_by_id, shown, tensor_of
 from minigrad.tutorial.scalar import Value
 
-__all__ = ["BackwardTrace", "Pushed", "Step", "trace_backward"]
+__all__ = ["trace_backward"]
 
 
 class Pushed(NamedTuple):
