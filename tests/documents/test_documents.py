@@ -54,7 +54,7 @@ def test_links_lead_to_files_of_the_tree(path):
 
 
 def code_alone(text):
-    """A page with empty lines in place of all but its blocks of code, so that lines keep numbers."""
+    """A page with empty lines in place of all but its code, so that lines keep their numbers."""
     inside, lines = False, []
     for line in text.splitlines():
         fence = line.startswith("```")
