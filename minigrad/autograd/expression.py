@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from minigrad.autograd.graph import _plain
 from minigrad.functions.creation import to_numpy
 from minigrad.ops.table import Row
-from minigrad.runtime.native import saved_handle
+from minigrad.runtime.native import Saved, saved_handle
 from minigrad.tape.node import Node
 
 __all__ = ["Term", "applied", "constant", "expression", "node_text"]
@@ -94,15 +95,16 @@ def _term(edge: Any, names: Mapping[int, str], found: dict[int, str], depth: int
 
 def applied(node: Node, terms: Sequence[Term]) -> Term:
     """The operation of a node applied to the texts of its inputs."""
-    name = node.op.name
+    op = _plain(node.op)
+    name = op.name
     if name in _OPERATORS and len(terms) == 2:
         sign, binds, left, right = _OPERATORS[name]
         a, b = terms
         return Term(f"{_bound(a, left)}{sign}{_bound(b, right)}", binds)
     if name == "neg" and len(terms) == 1:
         return Term(f"-{_bound(terms[0], _NEGATIVE)}", _NEGATIVE)
-    if hasattr(node.op, "place") and len(terms) == 1:  # one of several outputs
-        return Term(f"{terms[0].text}[{node.op.place}]")
+    if hasattr(op, "place") and len(terms) == 1:  # one of several outputs
+        return Term(f"{terms[0].text}[{op.place}]")
     if name in ("slice", "slice_view", "index") and len(terms) == 1:
         place = "..." if name == "index" else _slice(*node.args)
         return Term(f"{_bound(terms[0], _POSTFIX)}[{place}]", _POSTFIX)
@@ -132,8 +134,8 @@ def _bound(term: Term, least: int) -> str:
 
 def constant(node: Node, place: int) -> Term:
     """The value of an input without a gradient, if it is one number and was saved; else c."""
-    row = node.op
-    if isinstance(row, Row) and row.family == "pointwise" and node.saved is not None:
+    row = _plain(node.op)
+    if type(row) is Row and row.family == "pointwise" and isinstance(node.saved, Saved):
         with suppress(RuntimeError):  # overwritten since
             if node.saved.buffer(place):
                 handle = saved_handle(node.saved, place)

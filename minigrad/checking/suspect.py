@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.autograd.bundle import Bundle
+from minigrad.autograd.graph import _plain
 from minigrad.autograd.steps import NodeStep, node_steps
 from minigrad.checking.inputs import Array, values_of
 from minigrad.functions.creation import tensor, to_numpy
@@ -74,7 +75,7 @@ class _Recording:
     def call_of(self, node: Node) -> _Call | None:
         """The last call before a node was recorded: for a row of the op table, that made it."""
         place = bisect(self.serials, node.serial) - 1
-        return self.calls[place] if place >= 0 and type(node.op) is Row else None
+        return self.calls[place] if place >= 0 and type(_plain(node.op)) is Row else None
 
     def values(self) -> list[Array | None]:
         """The result of each node, None where it is not known."""
@@ -87,14 +88,15 @@ class _Recording:
                 continue
             found.setdefault(node, call.result)
             for parent, values in zip(node.parents or (), self.inputs(node), strict=False):
-                if isinstance(parent, Node) and not isinstance(parent.op, Row):
+                if isinstance(parent, Node) and type(_plain(parent.op)) is not Row:
                     found.setdefault(parent, values)
         return [found.get(node) for node in self.nodes]
 
     def inputs(self, node: Node) -> list[Array]:
         """What the node's inputs were, if its row is one kernel that takes these and no more."""
         call = self.call_of(node)
-        if call is None or node.op.kernel < 0 or len(call.arrays) != len(node.parents or ()):
+        count = len(node.parents or ())
+        if call is None or _plain(node.op).kernel < 0 or len(call.arrays) != count:
             return []
         return call.arrays
 

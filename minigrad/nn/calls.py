@@ -15,7 +15,7 @@ from minigrad.random import get_rng_state, set_rng_state
 from minigrad.tape.node import record
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["ModuleCall", "run_model", "shapes_of", "unchanged", "watched_calls"]
+__all__ = ["ModuleCall", "check_depth", "run_model", "shapes_of", "unchanged", "watched_calls"]
 
 
 class ModuleCall:
@@ -96,6 +96,12 @@ def run_model(model: Module, input: Any) -> Any:
     if input is None:
         return model()
     return model(*input) if isinstance(input, (tuple, list)) else model(input)
+
+
+def check_depth(op: str, depth: int | None) -> None:
+    """ValueError for a negative number of levels."""
+    if depth is not None and depth < 0:
+        raise ValueError(f"[{op}] depth is {depth}: give 0 or more levels, or None for all")
 
 
 def shapes_of(output: Any) -> list[tuple[int, ...]]:

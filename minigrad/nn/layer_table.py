@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any, NamedTuple
 
 from minigrad.functions.grad_modes import no_grad
-from minigrad.nn.calls import ModuleCall, run_model, shapes_of, unchanged, watched_calls
+from minigrad.nn.calls import (
+    ModuleCall,
+    check_depth,
+    run_model,
+    shapes_of,
+    unchanged,
+    watched_calls,
+)
 from minigrad.nn.module import Module
 from minigrad.runtime.flops import flops_of
 from minigrad.runtime.native import trace
@@ -85,7 +93,7 @@ def summary(
 
     The model runs in eval mode and records nothing. Its mode, its buffers and the random generator
     are as before. Returns the rows and totals; nothing is printed if ``quiet``. Raises TypeError if
-    ``model`` is no module.
+    ``model`` is no module, ValueError for a negative ``depth``.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 2))
@@ -104,13 +112,15 @@ def summary(
     """
     if not isinstance(model, Module):
         raise TypeError(f"[summary] expected a Module, not {type(model).__name__}")
+    check_depth("summary", depth)
     modes = [(module, module.training) for module in model.modules()]
+    thread = get_ident()
     try:
         model.eval()
         with unchanged(model), no_grad(), watched_calls(model) as (calls, stack):
 
             def count(name: str, args: tuple[Any, ...], made: Any) -> None:
-                if stack:
+                if stack and get_ident() == thread:
                     stack[-1].flops += flops_of(name, args, made)
 
             with trace(count):

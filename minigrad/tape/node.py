@@ -91,13 +91,6 @@ if accelerator:
 record = Node.record
 
 
-def _text(node: Node) -> str:
-    """The operation and the expression that it stands for."""
-    from minigrad.autograd.expression import node_text
-
-    return node_text(node)
-
-
 def _of_graph(name: str, *more: Any) -> Callable[..., Any]:
     """A function of autograd.graph, which is loaded when programs first look at the graph."""
 
@@ -110,10 +103,19 @@ def _of_graph(name: str, *more: Any) -> Callable[..., Any]:
     return method
 
 
-setattr(Node, "__str__", _text)  # noqa: B010 - the class may be the accelerator's
 for _name in ("register_hook", "register_prehook"):
     setattr(Node, _name, _of_graph(_name))
 for _name in ("next_functions", "metadata"):
     setattr(Node, _name, property(_of_graph(_name)))
 for _name in ("_saved_self", "_saved_other", "_saved_result"):
     setattr(Node, _name, property(_of_graph("saved_value", _name)))
+
+
+def _text(node: Node) -> str:
+    """The operation and the expression that it stands for."""
+    from minigrad.autograd.expression import node_text
+
+    return node_text(node)
+
+
+setattr(Node, "__str__", _text)  # noqa: B010 - the class may be the accelerator's

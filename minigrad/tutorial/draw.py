@@ -9,7 +9,7 @@ from minigrad.autograd.expression import constant
 from minigrad.autograd.steps import node_steps
 from minigrad.functions.creation import ones_like, to_numpy
 from minigrad.functions.grad_modes import enable_grad
-from minigrad.nn.calls import ModuleCall, run_model, unchanged, watched_calls
+from minigrad.nn.calls import ModuleCall, check_depth, run_model, unchanged, watched_calls
 from minigrad.nn.module import Module
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Saved, saved_handle
@@ -51,7 +51,8 @@ def draw_graph(
 
         mg.draw_graph(y, {"x": x}).render("graph", format="png")
 
-    Raises TypeError for other objects, RuntimeError where the graph was freed by a backward.
+    Raises TypeError for other objects, ValueError for a negative ``depth``, RuntimeError where
+    the graph was freed by a backward.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(2.0, requires_grad=True)
@@ -62,6 +63,7 @@ def draw_graph(
     >>> mg.draw_graph(model, inputs=mg.ones(1, 2)).source.count("box3d")
     2
     """
+    check_depth("draw_graph", depth)
     if isinstance(y, Module):
         with unchanged(y), enable_grad(), watched_calls(y) as (calls, _):
             given = _needing_grad(inputs)
@@ -104,7 +106,8 @@ def _needing_grad(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _needing_grad(x) for key, x in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)([_needing_grad(x) for x in value])
+        parts = [_needing_grad(x) for x in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 
@@ -344,7 +347,7 @@ def _saved(node: Node) -> Iterable[tuple[Saved, int]]:
         for kept in node.saved:
             if hasattr(kept, "pin"):
                 yield kept.pin, 1
-    elif hasattr(node.saved, "buffer"):
+    elif isinstance(node.saved, Saved):
         yield node.saved, 3
 
 

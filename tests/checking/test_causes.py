@@ -98,6 +98,27 @@ def test_a_jump_and_the_edge_of_a_domain():
     assert "no finite value to the left: this point is at the edge of the domain" in text
 
 
+def test_many_kinks_and_one_fault(rng):
+    class Relu(Wrong):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.relu()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = (x > 0).double()
+            slope[2, 1] *= 1.001
+            return g * slope
+
+    values = np.zeros((3, 2))
+    values[2, 1] = 0.5
+    text = report(Relu.apply, leaf(values))
+    assert "most at output index (2, 1), input index (2, 1): analytic 1.001, numeric 1," in text
+    assert "the suspect is the operation 'Relu'" in text
+
+
 def test_a_symmetric_kink_passes():
     assert gradcheck(lambda x: x.abs(), leaf([0.0]))  # 0 is the middle of both sides
 
@@ -226,21 +247,14 @@ def test_a_batch_of_upstream_gradients(rng):
     x, w = leaf(rng.random((2, 3))), leaf(rng.random((3, 2)))
     assert gradcheck(lambda x, w: ((x @ w).tanh(), x.sum()), (x, w), check_batched_grad=True)
 
-    class ByFirst(Wrong):
-        """A backward that asks for a value, and so depends on how many come."""
 
-        calls = 0
+def test_a_wrong_batch(monkeypatch):
+    def wrong(function, in_dims=0):
+        return lambda batch: (1.5 * mg.stack([function(v)[0] for v in batch]),)
 
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            ByFirst.calls += 1
-            return g * 2
-
-    assert gradcheck(ByFirst.apply, x, check_batched_grad=True)
+    monkeypatch.setattr(mg.func, "vmap", wrong)
+    text = report(lambda x: x.exp(), leaf([0.5, 1.0]), check_batched_grad=True)
+    assert "gradient of input 0 by vmap over grad_outputs is not what each of them gives" in text
 
 
 def test_one_of_three_gradients_left_out():

@@ -116,6 +116,8 @@ def test_a_model_that_fails_is_as_before():
         nn.summary(model, mg.ones(2, 3))
     assert model.training
     assert "forward" not in vars(model[0])
+    with pytest.raises(ValueError, match=r"\[summary\] depth is -1: give 0 or more levels"):
+        nn.summary(model, mg.ones(2, 3), depth=-1)
     with pytest.raises(TypeError, match=r"\[summary\] expected a Module, not Tensor"):
         nn.summary(mg.ones(2))
 

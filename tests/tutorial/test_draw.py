@@ -261,6 +261,17 @@ def test_drawing_a_model_changes_nothing(restore_random):
     assert "forward" not in vars(model[0])  # no hooks are left
 
 
+def test_a_model_without_a_graph_and_a_wrong_depth(model):
+    class Positions(mg.nn.Module):
+        def forward(self, x):
+            return x.argmax()
+
+    graph = draw_graph(Positions(), inputs=mg.tensor([1.0, 3.0]))
+    assert [label for label, *_ in nodes(graph).values()] == ["1"]
+    with pytest.raises(ValueError, match=r"\[draw_graph\] depth is -1: give 0 or more levels"):
+        draw_graph(model, inputs=mg.ones(3, 4), depth=-1)
+
+
 def test_names_of_a_module_in_the_graph_of_a_loss(model):
     loss = model(mg.ones(2, 4)).square().mean()
     assert ("2.0.weight", "linear_bias") in edges(draw_graph(loss, model))
