@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from math import nan
+from math import isfinite
 from threading import get_ident
 from typing import Any, NamedTuple
 
@@ -23,12 +23,17 @@ from minigrad.checking.inputs import Array, values_of
 from minigrad.functions.creation import tensor, to_numpy
 from minigrad.ops.table import Row
 from minigrad.runtime.native import Array as Handle
-from minigrad.runtime.native import trace
+from minigrad.runtime.native import names, trace
 from minigrad.tape.engine import topological_order
 from minigrad.tape.node import Node, record
-from minigrad.tape.tensor_base import TensorBase, parent_of
+from minigrad.tape.tensor_base import parent_of
 
 __all__ = ["suspect"]
+
+
+_MOST_NAMED = 4  # operations in a report
+# Kernels that make an array for NumPy to write, or of what NumPy made.
+_OF_NUMPY = ("borrow", "empty")
 
 
 class _Mark:
@@ -41,10 +46,11 @@ _MARK = _Mark()
 
 
 class _Call(NamedTuple):
-    """One call of a kernel: copies of the arrays that it took, and of its result."""
+    """One call of a kernel: its name, and copies of the arrays that it took, and of its result."""
 
+    name: str
     arrays: list[Array]
-    result: Array
+    result: Array | None  # None where it made no array, or several
 
 
 class _Recording:
@@ -57,36 +63,43 @@ class _Recording:
         self.busy = False
         with trace(self._note):
             self.output = run()
+        self.result = values_of(self.output)  # now: it may be a view of what is moved
         root = self.output._edge
         self.nodes = topological_order([root]) if isinstance(root, Node) else []
 
     def _note(self, name: str, args: tuple[Any, ...], made: Any) -> None:
-        if self.busy or get_ident() != self.thread or not isinstance(made, Handle):
+        if self.busy or get_ident() != self.thread:
             return
         self.busy = True  # copying calls kernels too
         try:
             each = [x for a in args for x in (a if isinstance(a, (list, tuple)) else (a,))]
             arrays = [np.array(to_numpy(x)) for x in each if isinstance(x, Handle)]
-            self.calls.append(_Call(arrays, np.array(to_numpy(made))))
+            result = np.array(to_numpy(made)) if isinstance(made, Handle) else None
+            self.calls.append(_Call(name, arrays, result))
             self.serials.append(record(_MARK, None, (), None, None).serial)
         finally:
             self.busy = False
 
     def call_of(self, node: Node) -> _Call | None:
-        """The last call before a node was recorded: for a row of the op table, that made it."""
-        place = bisect(self.serials, node.serial) - 1
-        return self.calls[place] if place >= 0 and type(_plain(node.op)) is Row else None
+        """The call right before a node of the op table was recorded, if that made its result."""
+        place, row = bisect(self.serials, node.serial) - 1, _plain(node.op)
+        if type(row) is not Row or place < 0 or self.serials[place] + 1 != node.serial:
+            return None
+        call = self.calls[place]
+        expected = names[row.kernel] if row.kernel >= 0 else call.name
+        return call if call.name == expected and call.name not in _OF_NUMPY else None
 
     def values(self) -> list[Array | None]:
         """The result of each node, None where it is not known."""
         found: dict[Node, Array] = {}
         if self.nodes:
-            found[self.nodes[-1]] = values_of(self.output)
+            found[self.nodes[-1]] = self.result
         for node in reversed(self.nodes):
             call = self.call_of(node)
             if call is None:
                 continue
-            found.setdefault(node, call.result)
+            if call.result is not None:
+                found.setdefault(node, call.result)
             for parent, values in zip(node.parents or (), self.inputs(node), strict=False):
                 if isinstance(parent, Node) and type(_plain(parent.op)) is not Row:
                     found.setdefault(parent, values)
@@ -119,85 +132,99 @@ def suspect(
         return ""
     seed = tensor(v, here.output.dtype)
     steps = list(node_steps(here.nodes[-1], seed, frozenset([edge])))  # before x is moved
+    if not steps:
+        return ""
     left, right = (_Recording(run_at(t)) for t in (-step, step))
-    names = [[node.op.name for node in run.nodes] for run in (here, left, right)]
-    if names[0] != names[1] or names[0] != names[2]:
+    first, *others = ([node.op.name for node in run.nodes] for run in (here, left, right))
+    if any(other != first for other in others):
         return ""
     tangents: dict[Any, Array] = {}
     for node, a, b in zip(here.nodes, left.values(), right.values(), strict=True):
         if a is not None and b is not None and a.shape == b.shape:
             tangents[node] = (b - a) / (2 * step)
     tangents[edge] = u
-    found = _blame(steps, tangents, off)
-    if isinstance(found, str):
-        return found
-    place = here.nodes.index(found.node)
-    before, after = left.inputs(left.nodes[place]), right.inputs(right.nodes[place])
-    for i, (parent, a, b) in enumerate(zip(found.node.parents or (), before, after, strict=False)):
-        if parent is None and not np.array_equal(a, b, equal_nan=True):
-            return (
-                f"; operand {i} of the operation {found.node.op.name!r} varies with this input but "
-                "needs no gradient: its graph was lost, as by detach() or numpy()"
-            )
-    return (
-        f"; the suspect is the operation {found.node.op.name!r}: its rule gives "
-        f"{found.pushed:.10g} along this direction, differences of its result {found.arrives:.10g}"
-    )
+    groups = _groups(steps, tangents)
+    fault = max(groups, key=lambda group: group.size)
+    if fault.size > off / 2:
+        return _lost(fault, here, left, right) or fault.text()
+    hooked = [step.node.op.name for step in steps if step.node.hooks]
+    return f"; the suspect is a hook of the result of {hooked[0]!r}" if hooked else ""
 
 
-class _Fault(NamedTuple):
-    """A node, and both sides of what should be equal there."""
+class _Group:
+    """Nodes between which no tangent is known, and both sides of what should be equal there."""
 
-    node: Any = None
-    arrives: float = 0.0
-    pushed: float = 0.0
+    def __init__(self, node: Node) -> None:
+        self.nodes = [node]
+        self.arrives = 0.0
+        self.pushed = 0.0
 
     @property
     def size(self) -> float:
-        return abs(self.arrives - self.pushed)
+        """The difference of the two sides; 0 where a tangent is not finite."""
+        size = abs(self.arrives - self.pushed)
+        return size if isfinite(size) else 0.0
+
+    def text(self) -> str:
+        """The report of an operation whose rule is wrong, or of several, one of which has one."""
+        ops = [_plain(node.op) for node in self.nodes]
+        # An output of a Function with several does nothing by itself.
+        named = dict.fromkeys([repr(op.name) for op in ops if not hasattr(op, "place")])
+        sides = (
+            f"{self.pushed:.10g} along this direction, differences of its result "
+            f"{self.arrives:.10g}"
+        )
+        if len(named) == 1:
+            return f"; the suspect is the operation {next(iter(named))}: its rule gives {sides}"
+        listed = ", ".join([*named][:_MOST_NAMED])
+        return f"; the suspects are the operations {listed}: together their rules give {sides}"
 
 
-def _blame(steps: Sequence[NodeStep], tangents: dict[Any, Array], off: float) -> _Fault | str:
-    """The node whose two sides differ most, if that is half of the error; else what may be."""
-    bundled: dict[Node, float] = {}  # what reaches a Function with several outputs, by its node
-    worst, unknown = _Fault(), []
+def _groups(steps: Sequence[NodeStep], tangents: dict[Any, Array]) -> list[_Group]:
+    """The nodes of a backward pass, those together that a result without a tangent connects."""
+    of = {step.node: _Group(step.node) for step in steps}
     for node, g, gradients in steps:
-        if type(g) is Bundle:
-            arrives = bundled.get(node)
-        else:
-            arrives = _inner(g, tangents[node]) if node in tangents else None
-        pushed: float | None = 0.0
+        if type(g) is not Bundle and _fits(node, g, tangents):
+            of[node].arrives += _inner(g, tangents[node])
         for parent, gi in zip(node.parents or (), gradients, strict=True):
-            if type(gi) is Bundle:
-                bundled[parent] = bundled.get(parent, 0.0) + (nan if arrives is None else arrives)
-                pushed = arrives
-            elif gi is not None:
-                part = _part(gi, parent, tangents)
-                pushed = None if part is None or pushed is None else pushed + part
-        if arrives is None or pushed is None:
-            unknown.append(node.op.name)
-        elif (fault := _Fault(node, arrives, pushed)).size > worst.size:
-            worst = fault
-    if worst.size > off / 2:
-        return worst
-    hooked = [step.node.op.name for step in steps if step.node.hooks]
-    if hooked:
-        return f"; the suspect is a hook of the result of {hooked[0]!r}"
-    if unknown:
-        listed = ", ".join([repr(name) for name in dict.fromkeys(unknown)][:4])
-        return f"; the suspects are operations that cannot be checked one by one: {listed}"
-    return ""
+            if gi is None:
+                continue
+            if type(gi) is not Bundle and _fits(parent, gi, tangents):
+                of[node].pushed += _inner(gi, tangents[parent])
+            elif parent in of:
+                _join(of, node, parent)
+            # The tangent of any other leaf is 0.
+    return list({id(group): group for group in of.values()}.values())
 
 
-def _part(g: Any, parent: Any, tangents: dict[Any, Array]) -> float | None:
-    """<g, dx> for one input; None if the tangent of the input is not known."""
-    if isinstance(parent, Node) and parent not in tangents:
-        return None
-    # A leaf that is not moved has no tangent.
-    return _inner(g, tangents[parent]) if parent in tangents else 0.0
+def _join(of: dict[Node, _Group], a: Node, b: Node) -> None:
+    """Put the groups of two nodes together."""
+    first, second = of[a], of[b]
+    if first is second:
+        return
+    first.nodes += second.nodes
+    first.arrives += second.arrives
+    first.pushed += second.pushed
+    of.update(dict.fromkeys(second.nodes, first))
 
 
-def _inner(g: Any, tangent: Array) -> float | None:
-    if not isinstance(g, TensorBase) or g.shape != tangent.shape:
-        return None
+def _fits(edge: Any, g: Any, tangents: dict[Any, Array]) -> bool:
+    return edge in tangents and tangents[edge].shape == g.shape
+
+
+def _inner(g: Any, tangent: Array) -> float:
     return float(np.vdot(values_of(g), tangent))
+
+
+def _lost(fault: _Group, here: _Recording, left: _Recording, right: _Recording) -> str:
+    """A report of an operand of the one node that moved although it needs no gradient."""
+    for node in fault.nodes if len(fault.nodes) == 1 else ():
+        place = here.nodes.index(node)
+        before, after = left.inputs(left.nodes[place]), right.inputs(right.nodes[place])
+        for i, (parent, a, b) in enumerate(zip(node.parents or (), before, after, strict=False)):
+            if parent is None and not np.array_equal(a, b, equal_nan=True):
+                return (
+                    f"; operand {i} of the operation {node.op.name!r} varies with this input but "
+                    "needs no gradient: its graph was lost, as by detach() or numpy()"
+                )
+    return ""

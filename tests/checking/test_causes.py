@@ -167,8 +167,7 @@ def test_an_operation_with_two_outputs_is_named():
 
 def test_operations_that_cannot_be_checked_alone_are_listed():
     text = report(lambda x: Same.apply(Wrong.apply(x)).exp(), leaf([0.3, 0.7]))
-    listed = text.partition("; the suspects are operations that cannot be checked one by one: ")[2]
-    assert listed == "'Same', 'Wrong'"
+    assert "; the suspects are the operations 'Same', 'Wrong': together their rules give" in text
 
 
 @pytest.mark.parametrize("lose", [lambda x: x.detach(), lambda x: mg.tensor(x.detach().numpy())])
