@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from minigrad.autograd.bundle import Bundle
 from minigrad.functions.grad_modes import no_grad
 from minigrad.tape.engine import hooked_off_tape, topological_order, unbroadcast
 from minigrad.tape.node import Gradient, Node, Parent
@@ -62,9 +63,13 @@ def _hooked(node: Node, g: Gradient) -> Gradient:
 
 def _pushed(node: Node, g: Gradient) -> Iterator[Gradient]:
     """The gradients of a node's inputs, as tensors of their shapes and dtypes."""
-    if hasattr(node.op, "lends") and isinstance(g, TensorBase):
-        g = copied(g)  # the user's rule may write over it
+    if hasattr(node.op, "lends"):  # the user's rule may write over it
+        whole = not isinstance(g, Bundle)
+        g = copied(g) if whole else Bundle({k: copied(gk) for k, gk in g.parts.items()})
+    parents = node.parents or ()
     for i, gi in enumerate(rules(node.op)[0](node, g)):
+        if parents[i] is None:
+            gi = None  # a rule may give more than is asked for
         if type(gi) is SliceGrad:
             gi = gi.whole()
         cast = node.input_meta is not None and isinstance(gi, TensorBase)

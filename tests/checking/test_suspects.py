@@ -77,6 +77,7 @@ def test_steps_push_the_gradients_of_backward(sample, rng):
         totals = {}
         for step in node_steps(y.grad_fn, g):
             for parent, gi in zip(step.node.parents, step.gradients, strict=True):
+                assert gi is None or parent is not None
                 if gi is not None and isinstance(parent, mg.Tensor):
                     totals[parent] = totals[parent] + gi if parent in totals else gi
         for x, want in zip(xs, expected, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from samples import CATALOGUE
 
 import minigrad as mg
 from minigrad import trace_backward
@@ -70,6 +71,37 @@ def test_gradients_are_those_of_backward(function, rng):
         pushed = [p.gradient for step in trace.steps for p in step.pushed if p.to == name]
         if pushed:
             np.testing.assert_allclose(sum(pushed).numpy(), g.numpy(), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("restore_random")
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_operation_is_traced_and_drawn(name):
+    for sample in CATALOGUE[name]:
+        xs = [mg.tensor(x, requires_grad=True) for x in sample.inputs()]
+        for y in sample(*xs):
+            if not isinstance(y, mg.Tensor) or y.grad_fn is None:
+                continue
+            trace = trace_backward(y, mg.ones_like(y), quiet=True)
+            assert len(str(trace).splitlines()) == len(trace.steps) + len(trace.gradients) + 2
+            assert len(str(y.grad_fn)) < 120
+            assert mg.draw_graph(y).source.count(" -> ") >= len(trace.steps)
+
+
+def test_a_backward_that_writes_over_its_gradients():
+    class Writes(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g.mul_(2) + h.mul_(3)
+
+    x = mg.tensor(1.0, requires_grad=True)
+    a, b = Writes.apply(x)
+    trace = trace_backward(a + b, quiet=True)
+    assert [g.item() for g in trace.steps[-1].upstream] == [1, 1]
+    assert trace.gradients["x"].item() == 5
 
 
 @pytest.mark.usefixtures("restore_random")
