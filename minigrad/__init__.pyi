@@ -123,8 +123,8 @@ from minigrad.runtime.dtypes import uint8 as uint8
 from minigrad.runtime.settings import *
 from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from minigrad.tape.tensor_base import Size as Size
-from minigrad.tutorial.draw import draw_graph as draw_graph
-from minigrad.tutorial.trace import trace_backward as trace_backward
+from minigrad.tutorial.draw import *
+from minigrad.tutorial.trace import *
 from minigrad.tutorial.variable import *
 
 __version__: builtins.str
