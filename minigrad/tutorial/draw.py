@@ -102,7 +102,8 @@ def _needing_grad(value: Any) -> Any:
     """The inputs with floats that require grad, so that the graph leads to them."""
     if isinstance(value, TensorBase):
         x: Any = value.detach()  # type: ignore[attr-defined]
-        return x.requires_grad_() if x.dtype.is_floating_point else x
+        trains = x.dtype.is_floating_point and not x.dtype.is_storage
+        return x.requires_grad_() if trains else x
     if isinstance(value, Mapping):
         return {key: _needing_grad(x) for key, x in value.items()}
     if isinstance(value, (list, tuple)):
@@ -127,31 +128,30 @@ class _Picture:
         self.depth = depth
         self.nodes = _nodes([x._edge for x in results if isinstance(x._edge, Node)])
         self.kinds = _kinds(results) if shapes else {}
+        self.boxes = self.closed()
         self.drawn: dict[Any, str] = {}  # the names of nodes, leaves and calls
-        self.edges: dict[tuple[str, str], int] = {}
-        self.lines: list[str] = []
+        self.arrows: list[tuple[str, str]] = []
         self.within: dict[ModuleCall | None, list[str]] = {}  # the lines of an open module
 
     def drawing(self, outputs: list[Any], inputs: Iterable[Any] = ()) -> Drawing:
         """The whole picture of what led to the outputs."""
-        boxes = self.boxes()
         for node in self.nodes:
-            box = boxes.get(node)
+            box = self.boxes.get(node)
             if box is None:
                 self.operation(node)
-            else:
-                self.module(box, boxes)
+            elif box not in self.drawn:
+                self.module(box)
         for node in self.nodes:
-            self.arrows(node, boxes)
-        self.whole_inputs(inputs, boxes)
+            self.connect(node)
+        self.connect_inputs(inputs)
         for place, y in enumerate(outputs):
-            name = "y" if len(outputs) == 1 else f"y{place}"
-            self.result(name, y, boxes)
-        return Drawing(["\tgraph [rankdir=LR]", *self.nested(None, "\t"), *self.lines])
+            self.result("y" if len(outputs) == 1 else f"y{place}", y)
+        arrows = [f"\t{source} -> {target}" for source, target in self.arrows]
+        return Drawing(["\tgraph [rankdir=LR]", *self.nested(None, "\t"), *arrows])
 
     # ---- modules ----
 
-    def boxes(self) -> dict[Node, ModuleCall]:
+    def closed(self) -> dict[Node, ModuleCall]:
         """The closed module that a node is drawn in; none for one that is drawn itself."""
         found = {}
         for node in self.nodes:
@@ -165,20 +165,14 @@ class _Picture:
         around = [call for call in self.calls if call.first < node.serial < call.last]
         return around[-1].around() if around else []
 
-    def module(self, call: ModuleCall, boxes: Mapping[Node, ModuleCall]) -> None:
+    def module(self, call: ModuleCall) -> None:
         """A closed module."""
-        if call in self.drawn:
-            return
         name = self.drawn[call] = f"op{len(self.drawn)}"
-        inside = [node for node, box in boxes.items() if box is call]
-        title = call.name.rpartition(".")[2]
-        kind = _kind(call.module)
-        outputs = [_kind_text(x.shape, x.dtype) for x in _tensors(call.output)]
+        lines = [_title(call), *[_kind_text(x.shape, x.dtype) for x in _tensors(call.output)]]
         count = sum([p.size for p in call.module.parameters()])
-        lines = [f"{title}: {kind}" if title else kind, *outputs]
         if count:
             lines.append(f"{count:,} parameters")
-        lines += _saved_text(inside)
+        lines += _saved_text([node for node, box in self.boxes.items() if box is call])
         self.put(call.outer, name, "\n".join(lines), _MODULE)
 
     def put(self, call: ModuleCall | None, name: str, label: str, style: str) -> None:
@@ -195,10 +189,8 @@ class _Picture:
             body = self.nested(inner, indent + "\t")
             if not body:
                 continue
-            title = inner.name.rpartition(".")[2]
-            kind = _kind(inner.module)
-            label = quoted(f"{title}: {kind}" if title else kind)
-            lines += [f"{indent}subgraph cluster_{place} {{", f"{indent}\tlabel={label}"]
+            lines.append(f"{indent}subgraph cluster_{place} {{")
+            lines.append(f"{indent}\tlabel={quoted(_title(inner))}")
             lines += [*body, f"{indent}}}"]
         return lines
 
@@ -208,15 +200,13 @@ class _Picture:
         """An operation by itself, with its constants."""
         chain = self.chain(node)
         call = chain[-1] if chain else None
-        leaves = [p for p in node.parents or () if not (p is None or isinstance(p, Node))]
         name = self.drawn[node] = f"op{len(self.drawn)}"
-        for leaf in leaves:
-            self.leaf(leaf)
         for place, parent in enumerate(node.parents or ()):
             if parent is None:
                 self.put(call, f"{name}_{place}", _constant_text(node, place), _CONSTANT)
-                self.edges[f"{name}_{place}", name] = 1
-                self.lines.append(f"\t{name}_{place} -> {name}")
+                self.arrows.append((f"{name}_{place}", name))
+            elif not isinstance(parent, Node):
+                self.leaf(parent)
         lines = [node.op.name]
         if node in self.kinds and self.kinds[node][0]:
             lines += [_kind_text(*self.kinds[node]), *_saved_text([node])]
@@ -229,27 +219,24 @@ class _Picture:
             self.put(None, self.drawn[leaf], _text(leaf, self.labels), _LEAF)
         return self.drawn[leaf]
 
-    def arrows(self, node: Node, boxes: Mapping[Node, ModuleCall]) -> None:
-        """Arrows from the inputs of a node: one between two boxes, and as many as there are inputs
-        of an operation.
-        """
-        box = boxes.get(node)
+    def connect(self, node: Node) -> None:
+        """Arrows to a node: one for each input, but a closed module gets one from each source."""
+        box = self.boxes.get(node)
         target = self.drawn[node if box is None else box]
         for parent in node.parents or ():
             if parent is None:
                 continue
             if isinstance(parent, Node):
-                source = self.drawn[boxes.get(parent, parent)]
+                source = self.drawn[self.boxes.get(parent, parent)]
             elif box is not None and any(p is parent for p in box.module.parameters()):
                 continue  # it counts among the module's parameters
             else:
                 source = self.leaf(parent)
-            if source == target or (box is not None and (source, target) in self.edges):
-                continue
-            self.edges[source, target] = 1
-            self.lines.append(f"\t{source} -> {target}")
+            inside = box is not None and (source == target or (source, target) in self.arrows)
+            if not inside:
+                self.arrows.append((source, target))
 
-    def whole_inputs(self, inputs: Iterable[Any], boxes: Mapping[Node, ModuleCall]) -> None:
+    def connect_inputs(self, inputs: Iterable[Any]) -> None:
         """Inputs without a gradient, as of an embedding, lead to the modules that get them."""
         for place, x in enumerate(inputs):
             takers = [call for call in self.drawn if isinstance(call, ModuleCall)]
@@ -257,16 +244,16 @@ class _Picture:
             if x in self.drawn or not takers:
                 continue
             self.put(None, f"input{place}", _text(x, self.labels), _CONSTANT)
-            self.lines += [f"\tinput{place} -> {self.drawn[call]}" for call in takers]
+            self.arrows += [(f"input{place}", self.drawn[call]) for call in takers]
 
-    def result(self, name: str, y: Any, boxes: Mapping[Node, ModuleCall]) -> None:
+    def result(self, name: str, y: Any) -> None:
         """An output, behind the operation or module that made it."""
         if not isinstance(y._edge, Node):
             style = _CONSTANT if y._edge is None else _LEAF
             self.put(None, name, _text(y, self.labels), style)
             return
         self.put(None, name, _text(y, self.labels), _RESULT)
-        self.lines.append(f"\t{self.drawn[boxes.get(y._edge, y._edge)]} -> {name}")
+        self.arrows.append((self.drawn[self.boxes.get(y._edge, y._edge)], name))
 
 
 def _nodes(roots: list[Node]) -> list[Node]:
@@ -296,6 +283,12 @@ def _kinds(results: list[Any]) -> dict[Node, tuple[tuple[int, ...], Any]]:
 
 
 # ---- texts ---------------------------------------------------------------------------------------
+
+
+def _title(call: ModuleCall) -> str:
+    """The name of a module within the one that holds it, and its class."""
+    name, kind = call.name.rpartition(".")[2], _kind(call.module)
+    return f"{name}: {kind}" if name else kind
 
 
 def _kind_text(shape: Iterable[int], dtype: Any) -> str:
