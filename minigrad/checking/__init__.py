@@ -85,8 +85,8 @@ def gradcheck(
 
     Raises GradcheckError, which is an AssertionError and a RuntimeError, for a wrong derivative, or
     returns False if not ``raise_exception``. In any case it raises ValueError for inputs that
-    cannot be checked: none requires grad, elements share memory, memory is read-only. Float32
-    inputs are a TypeError.
+    cannot be checked: none requires grad, elements share memory, are NaN or infinite, memory is
+    read-only. Float32 inputs are a TypeError.
 
     >>> import minigrad as mg
     >>> from minigrad import gradcheck

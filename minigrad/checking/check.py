@@ -70,6 +70,11 @@ class Check:
         if not self.xs:
             raise ValueError("[gradcheck] no input requires grad: set requires_grad=True on one")
         for i, x, start in zip(self.places, self.xs, self.start, strict=True):
+            if not np.isfinite(start).all():
+                raise ValueError(
+                    f"[gradcheck] input {i} has elements that are NaN or infinite: differences say "
+                    "nothing there; give finite values"
+                )
             try:
                 write(x, start)
             except ValueError as error:

@@ -144,9 +144,13 @@ def _doubts(check: Check, pair: Jacobians, row: int, column: int, off: float) ->
     text = f"; rounding makes the numeric one uncertain by about {noise:.2g}"
     if off <= 4 * noise:
         return True, text + ", so this may be noise: try stencil=4 or smaller values"
-    if np.isfinite(left) != np.isfinite(right):
+    if not np.isfinite(value):
+        text += f"; the output is {value} at this point"
+    elif np.isfinite(left) != np.isfinite(right):
         side = "right" if np.isfinite(left) else "left"
         text += f"; there is no finite value to the {side}: this point is at the edge of the domain"
+    elif sides.jumps[row]:
+        text += "; the output changes as much for a quarter of the step: there is a jump"
     elif abs(right - left) > 1e-3 * (abs(left) + abs(right)) + 4 * noise:
         text += (
             f"; one-sided differences disagree too, {left:.10g} to the left and {right:.10g} to "

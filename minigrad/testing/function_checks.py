@@ -32,7 +32,8 @@ def check_function(function: Any, *inputs: Any, seed: int = 0, **options: Any) -
     * ``gradients``: :func:`minigrad.gradcheck`, which takes the ``options``, also with upstream
       gradients that are strided or broadcast,
     * ``second derivatives``: :func:`minigrad.gradgradcheck`, unless backward is not differentiable,
-    * ``float32``: the same in float32, against float64, and float32 outputs,
+    * ``float32``: gradients in float32 against those in float64, and float32 outputs; left out for
+      a function with float64 outputs that is no Function, as a module with float64 parameters,
     * ``layouts``: inputs that are strided or transposed give what contiguous ones give,
     * ``needs_input_grad``: the gradients of some inputs alone are those of all together,
     * ``forward mode`` and ``vmap``, for a Function that has the method ``jvp`` or ``vmap``.
@@ -60,15 +61,16 @@ def check_function(function: Any, *inputs: Any, seed: int = 0, **options: Any) -
     own = {n for n in ("jvp", "vmap") if is_class and _defines(function, n)}
     options = {"seed": seed, **options}
     with _named(name):
-        gradcheck(run, inputs, **options, check_forward_ad="jvp" in own)
+        gradcheck(run, inputs, **{"check_forward_ad": "jvp" in own, **options})
         done = ["gradients"]
         if _has_second_derivatives(run, inputs, options):
             done.append("second derivatives")
         probe = _Probe(run, inputs, seed)
-        probe.check_float32()
+        if probe.is_float32_right(is_class):
+            done.append("float32")
         probe.check_layouts()
         probe.check_subsets()
-        done += ["float32", "layouts", "needs_input_grad"]
+        done += ["layouts", "needs_input_grad"]
         if "jvp" in own:
             done.append("forward mode")
         if "vmap" in own:
@@ -111,7 +113,8 @@ class _Probe:
     def __init__(self, run: Callable[..., Any], args: Sequence[Any], seed: int) -> None:
         self.run = run
         self.args = args
-        self.places = [i for i, x in enumerate(args) if is_checked(x)]
+        first = {id(x): i for i, x in reversed([*enumerate(args)]) if is_checked(x)}
+        self.places = sorted(first.values())  # a tensor given twice counts once
         rng = np.random.default_rng(seed)
         with enable_grad():
             outputs = outputs_of(run, args)
@@ -152,8 +155,9 @@ class _Probe:
                 raise GradcheckError(f"{what} changes {when}, by {off:.3g}")
 
     def replaced(self, others: dict[int, Any]) -> list[Any]:
-        """The arguments with others in some places."""
-        return [others.get(i, x) for i, x in enumerate(self.args)]
+        """The arguments with others for those in some places, wherever these are given."""
+        given = {id(self.args[i]): other for i, other in others.items()}
+        return [given.get(id(x), x) for x in self.args]
 
     def check_layouts(self) -> None:
         """Inputs that do not lie in memory as a kernel may think."""
@@ -181,8 +185,11 @@ class _Probe:
                 listed = ", ".join(map(str, some))
                 self.expect_same(self.replaced(others), f"if input {listed} alone requires grad")
 
-    def check_float32(self) -> None:
-        """The function in float32: its outputs' dtype, and its gradients against float64."""
+    def is_float32_right(self, must: bool) -> bool:
+        """Check the function in float32: its outputs' dtype, and its gradients against float64.
+
+        False if it has float64 outputs, as with parameters of its own, unless it ``must`` not.
+        """
         narrow = list(self.args)
         for i, x in enumerate(self.args):
             if isinstance(x, TensorBase) and x.dtype is float64:
@@ -190,9 +197,11 @@ class _Probe:
         with enable_grad():
             outputs = outputs_of(self.run, narrow)
         for j, y in enumerate(outputs):
-            if y.dtype is not float32:
+            if y.dtype is not float32 and must:
                 raise GradcheckError(f"output {j} is {y.dtype.name} for float32 inputs")
-        gradcheck(self.run, narrow, check_float32=True, allow_no_grad=True)
+        if any(y.dtype is not float32 for y in outputs):
+            return False
+        return gradcheck(self.run, narrow, check_float32=True, allow_no_grad=True)
 
     def check_vmap(self) -> None:
         """A batch of inputs at once gives what each of them gives."""

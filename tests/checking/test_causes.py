@@ -94,6 +94,9 @@ def test_a_value_outside_of_both_sides_is_wrong_at_a_kink_too():
 
 def test_a_jump_and_the_edge_of_a_domain():
     assert "has a jump with respect to input 0" in report(lambda x: x.floor() + 0 * x, leaf([1.0]))
+    text = report(lambda x: x.sign() + x, leaf([0.0]))
+    assert "changes as much for a quarter of the step: there is a jump" in text
+    assert "the output is -inf at this point" in report(lambda x: x.log(), leaf([0.0]))
     text = report(lambda x: x.sqrt(), leaf([0.0]))
     assert "no finite value to the left: this point is at the edge of the domain" in text
 

@@ -527,6 +527,9 @@ def test_refusals(x):
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match=r"input 0 cannot be perturbed.*read-only"):
         gradcheck(lambda x: x * 2, mg.from_numpy(frozen).requires_grad_())
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="input 1 has elements that are NaN or infinite"):
+            gradcheck(lambda x, y: x * y, (x, leaf([bad, 1.0, 2.0])))
     with pytest.raises(ValueError, match="stencil is 3"):
         gradcheck(lambda x: x * 2, x, stencil=3)
     with pytest.raises(ValueError, match="eps is 0"):

@@ -167,6 +167,19 @@ def test_a_right_function_passes(rng):
     assert a.grad is None
 
 
+@pytest.mark.usefixtures("restore_random")
+def test_modules_and_arguments_given_twice(rng):
+    x = leaf(rng.random((2, 3)))
+    assert check_function(lambda a, b: a * b.exp(), x, x) == ALL
+    without = tuple(name for name in ALL if name != "float32")
+    assert check_function(mg.nn.Linear(3, 2).double(), x) == without
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (1, 1)])
+def test_small_inputs(shape):
+    assert check_function(lambda x: x.exp() * x, leaf(np.full(shape, 0.5))) == ALL
+
+
 def test_a_function_that_is_differentiable_once():
     class Once(Scaled):
         @staticmethod
@@ -250,6 +263,14 @@ def test_a_wrong_function_is_named_with_its_fault(case, message):
     assert text.startswith(f"[check_function] {case.__name__}: ")
     assert message in text
     assert isinstance(caught.value, GradcheckError)
+
+
+def test_options_go_to_gradcheck():
+    x = leaf([1.0, 2.0])
+    assert check_function(mg.exp, x, fast_mode=True, check_batched_grad=True, seed=3) == ALL
+    with pytest.raises(AssertionError, match="is wrong in 2 of 4"):
+        check_function(mg.exp, x, rtol=1e-14, atol=1e-14)
+    assert check_function(mg.exp, x, check_forward_ad=False) == ALL
 
 
 def test_inputs_that_cannot_be_checked():
