@@ -55,7 +55,7 @@ def node_text(node: Node) -> str:
 def expression(node: Node, names: Mapping[int, str] | None = None, longest: int = _LONGEST) -> str:
     """The expression of a node in at most about ``longest`` characters.
 
-    What is too deep for that is "...". ``names`` gives names to leaves by their ``id``; other ones
+    Operations that are too deep for that are "...". ``names`` gives names to leaves by their ``id``; other ones
     are x, or x1, x2 and so on. A constant whose value was not saved is c.
     """
     shown = ""
@@ -114,7 +114,7 @@ def applied(node: Node, terms: Sequence[Term]) -> Term:
 
 
 def _slice(shape: Any, start: Any, step: Any, count: Any, *to: Any) -> str:
-    """What stands between the brackets of a basic index; ``to`` is a shape with axes left out."""
+    """The text between the brackets of a basic index; ``to`` is a shape with axes left out."""
     texts = []
     for n, first, by, many in zip(shape, start, step, count, strict=True):
         if to and many == 1 and n != 1:

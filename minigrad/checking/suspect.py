@@ -106,7 +106,7 @@ class _Recording:
         return [found.get(node) for node in self.nodes]
 
     def inputs(self, node: Node) -> list[Array]:
-        """What the node's inputs were, if its row is one kernel that takes these and no more."""
+        """The values of a node's inputs, if its row is one kernel that takes these and no more."""
         call = self.call_of(node)
         count = len(node.parents or ())
         if call is None or _plain(node.op).kernel < 0 or len(call.arrays) != count:
@@ -122,7 +122,7 @@ def suspect(
     step: float,
     off: float,
 ) -> str:
-    """What is to blame for an error ``off`` of <v, J u>, or an empty text.
+    """The report of what is to blame for an error ``off`` of <v, J u>, or an empty text.
 
     ``run_at(t)`` gives a function that computes the output with the input x moved by t u.
     """

@@ -45,7 +45,7 @@ def leaves(sample):
 
 
 def found(run, k, x, j, rng):
-    """What is said of an error of the j-th result by the k-th input, and the derivative."""
+    """The report of an error of the j-th result by the k-th input, and the derivative."""
     start, u = values_of(x), direction(rng, x.shape)
     y = run()[j]
     v = direction(rng, y.shape)
