@@ -55,8 +55,8 @@ def node_text(node: Node) -> str:
 def expression(node: Node, names: Mapping[int, str] | None = None, longest: int = _LONGEST) -> str:
     """The expression of a node in at most about ``longest`` characters.
 
-    Operations that are too deep for that are "...". ``names`` gives names to leaves by their ``id``; other ones
-    are x, or x1, x2 and so on. A constant whose value was not saved is c.
+    Operations that are too deep for that are "...". ``names`` gives names to leaves by their
+    ``id``; other ones are x, or x1, x2 and so on. A constant whose value was not saved is c.
     """
     shown = ""
     for depth in range(1, _DEEPEST):
