@@ -67,9 +67,10 @@ def _pushed(node: Node, g: Gradient) -> Iterator[Gradient]:
         whole = not isinstance(g, Bundle)
         g = copied(g) if whole else Bundle({k: copied(gk) for k, gk in g.parts.items()})
     parents = node.parents or ()
-    for i, gi in enumerate(rules(node.op)[0](node, g)):
-        if parents[i] is None:
-            gi = None  # a rule may give more than is asked for
+    # A rule may give more than is asked for.
+    for i, (parent, gi) in enumerate(zip(parents, rules(node.op)[0](node, g), strict=False)):
+        if parent is None:
+            gi = None
         if type(gi) is SliceGrad:
             gi = gi.whole()
         cast = node.input_meta is not None and isinstance(gi, TensorBase)
