@@ -22,6 +22,7 @@ from minigrad.checking.inputs import (
     write,
 )
 from minigrad.checking.mismatch import GradcheckError, Jacobians, expect_equal
+from minigrad.checking.suspect import first_difference
 from minigrad.functions.creation import tensor, zeros_like
 from minigrad.runtime.dtypes import float32, float64
 
@@ -133,6 +134,10 @@ class Check:
             )
         return outputs
 
+    def output(self, j: int) -> Any:
+        """The j-th output."""
+        return outputs_of(self.func, self.args)[j]
+
     def expect_inputs_unchanged(self, by: str) -> None:
         """Compare the inputs' bytes with those at the start; put them right before complaining."""
         for i, x, start in zip(self.places, self.xs, self.start, strict=True):
@@ -215,10 +220,12 @@ class Check:
             if not same and not np.allclose(
                 values_of(y), values_of(z), 1e-9, 1e-12, equal_nan=True
             ):
+                kernel = first_difference(partial(self.output, j))
                 raise GradcheckError(
                     f"[gradcheck] output {j} differs when the function runs twice on the same "
                     "inputs: it is random or keeps a state, so differences say nothing; seed it "
                     "in the function, as with mg.manual_seed(0), or turn dropout off"
+                    + (f"; the first kernel to give another result is {kernel!r}" if kernel else "")
                 )
 
     def check_linear(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:

@@ -89,8 +89,11 @@ for _times, _kernels in (
 ):
     _COUNTS |= dict.fromkeys(_kernels.split(), _each_read(_times))
 _COUNTS |= dict.fromkeys([*names[: lib.mg_elementwise_count()], "clamp", "where"], _each_made)
-for _name in ("shrink", "hardtanh", "clip", "elu", "huber_loss", "binary_cross_entropy"):
-    _COUNTS[_name] = _each_made
+_OTHERS = (
+    "apply_mask binary_cross_entropy binary_cross_entropy_with_logits clip elu hardtanh huber_loss "
+    "recurrence shrink"
+)
+_COUNTS |= dict.fromkeys(_OTHERS.split(), _each_made)
 
 
 def flops_of(name: str, args: Sequence[Any], made: Any) -> int:

@@ -213,6 +213,26 @@ def test_a_failure_is_an_assertion_of_a_test():
 # ---- random functions, and those that write ------------------------------------------------------
 
 
+@pytest.mark.usefixtures("restore_random")
+def test_what_draws_is_named():
+    text = report(lambda x: (x * mg.rand(2)).exp(), leaf([0.5, 1.0]))
+    assert text.endswith("; the first kernel to give another result is 'uniform'")
+    text = report(lambda x: mg.nn.functional.dropout(x.exp(), 0.5), leaf(np.ones(32)))
+    assert text.endswith("; the first kernel to give another result is 'dropout_mask'")
+
+
+def test_a_function_that_counts_its_calls():
+    state = [0.0]
+
+    def function(x):
+        state[0] += 1
+        return x * state[0]
+
+    text = report(function, leaf([0.5]))
+    assert "it is random or keeps a state" in text
+    assert text.endswith("turn dropout off")
+
+
 def test_a_function_that_writes_over_its_input():
     text = report(lambda x: x.mul_(2), leaf([0.3]) * 2)
     assert text == ("[gradcheck] the forward modified input 0: write into a copy, x = x.clone()")
