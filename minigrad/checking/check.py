@@ -165,8 +165,7 @@ class Check:
         """The tangents of the outputs by forward mode, for one of the k-th input."""
         moved = [zeros_like(x.detach()) for x in self.xs]
         moved[k] = u
-        jvp: Any = getattr(func, "jvp")  # noqa: B009 - loaded when it is first asked for
-        _, found = jvp(self.of_inputs, tuple([x.detach() for x in self.xs]), tuple(moved))
+        _, found = func.jvp(self.of_inputs, tuple([x.detach() for x in self.xs]), tuple(moved))
         return tuple(found)
 
     def of_inputs(self, *xs: Any) -> tuple[Any, ...]:

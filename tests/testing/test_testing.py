@@ -280,6 +280,32 @@ def test_inputs_that_cannot_be_checked():
         check_function(Scaled, mg.ones(1, requires_grad=True), mg.ones(1), 1.0)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_a_function_with_a_rule_for_forward_mode(factor):
+    class Square(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return 2 * x * tangent * factor
+
+    x = leaf([1.0, 2.0])
+    if factor == 1:
+        assert check_function(Square, x) == (*ALL, "forward mode")
+        return
+    with pytest.raises(AssertionError, match=r"input index \(1,\): forward mode 4\.004, numeric 4"):
+        check_function(Square, x)
+
+
 def test_a_function_with_a_batching_rule():
     class Batched(Scaled):
         @staticmethod
