@@ -97,11 +97,12 @@ _HOMES = {
     "get_num_interop_threads set_default_device set_float32_matmul_precision "
     "set_num_interop_threads set_printoptions use_deterministic_algorithms",
     "tutorial.draw": "draw_graph",
+    "tutorial.trace": "trace_backward",
     "tutorial.variable": "Variable",
     "utils.checkpoint": "checkpoint checkpoint_sequential",
     "version": "__version__",
     "": "accelerator amp array_api autograd backends compiler cuda data distributions func linalg "
-    "mps nn optim profiler quasirandom random special tutorial utils xpu",
+    "mps nn optim profiler quasirandom random special testing tutorial utils xpu",
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _LATER |= dict.fromkeys(functions.__all__, "functions")

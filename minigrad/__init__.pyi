@@ -19,6 +19,7 @@ from minigrad import profiler as profiler
 from minigrad import quasirandom as quasirandom
 from minigrad import random as random
 from minigrad import special as special
+from minigrad import testing as testing
 from minigrad import tutorial as tutorial
 from minigrad import utils as utils
 from minigrad import xpu as xpu
@@ -127,6 +128,7 @@ from minigrad.runtime.settings import *
 from minigrad.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from minigrad.tape.tensor_base import Size as Size
 from minigrad.tutorial.draw import *
+from minigrad.tutorial.trace import *
 from minigrad.tutorial.variable import *
 from minigrad.utils.checkpoint import *
 

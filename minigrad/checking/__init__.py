@@ -11,6 +11,9 @@ mode to name the place when one is off. In either mode it is also checked that
 * the backward is linear in the upstream gradient,
 * upstream gradients that are strided, transposed or broadcast give what contiguous ones give,
 * neither forward nor backward writes into an input.
+
+A mismatch where one-sided differences disagree is reported as a kink. Any other one names the
+operation whose rule is off, if the operations of the graph can be checked one by one.
 """
 
 from __future__ import annotations
@@ -22,14 +25,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad.autograd import enable_grad, grad
-from minigrad.checking.check import STENCILS, Check, GradcheckError, Options
+from minigrad.checking.check import STENCILS, Check, Options
 from minigrad.checking.inputs import as_tuple, direction, interleaved, is_checked, outputs_of
+from minigrad.checking.mismatch import GradcheckError
 from minigrad.functions.creation import tensor
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_gradient_check"]
+
+_PROJECTIONS = 4  # of the fast mode, if no number is given
 
 
 def gradcheck(
@@ -46,6 +52,14 @@ def gradcheck(
     allow_no_grad: bool = False,
     check_float32: bool = False,
     seed: int = 0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = True,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Whether the gradients of ``func(*inputs)`` are those that central differences show.
 
@@ -62,9 +76,17 @@ def gradcheck(
     float32 inputs are accepted: the function is checked in float64, and its gradient in float32
     compared with that in float64.
 
-    Raises GradcheckError for a wrong derivative, or returns False if not ``raise_exception``. In
-    any case it raises ValueError for inputs that cannot be checked: none requires grad, elements
-    share memory, memory is read-only. Float32 inputs are a TypeError.
+    The other options are PyTorch's. ``fast_mode`` is 4 projections. ``check_undefined_grad`` leaves
+    out the upstream gradients of some outputs. ``check_batched_grad`` runs several upstream
+    gradients through :func:`minigrad.vmap` at once. ``check_forward_ad`` also checks the tangents
+    of forward mode, ``check_batched_forward_grad`` several of them by vmap. With
+    ``check_backward_ad=False`` nothing else is checked. ``masked`` is for sparse tensors and
+    changes nothing.
+
+    Raises GradcheckError, which is an AssertionError and a RuntimeError, for a wrong derivative, or
+    returns False if not ``raise_exception``. In any case it raises ValueError for inputs that
+    cannot be checked: none requires grad, elements share memory, are NaN or infinite, memory is
+    read-only. Float32 inputs are a TypeError.
 
     >>> import minigrad as mg
     >>> from minigrad import gradcheck
@@ -76,8 +98,27 @@ def gradcheck(
         raise ValueError(f"[gradcheck] stencil is {stencil!r}, but must be 2 or 4")
     if not eps > 0:
         raise ValueError(f"[gradcheck] eps is {eps!r}, but must be positive")
+    if not (check_backward_ad or check_forward_ad):
+        raise ValueError(
+            "[gradcheck] neither check_backward_ad nor check_forward_ad is True: nothing is checked"
+        )
     step = 2.0 ** round(math.log2(eps if stencil == 2 else math.sqrt(eps)))
-    options = Options(atol, rtol, fast, step, stencil, nondet_tol, allow_no_grad, seed)
+    options = Options(
+        atol,
+        rtol,
+        fast or (_PROJECTIONS if fast_mode else 0),
+        step,
+        stencil,
+        nondet_tol,
+        allow_no_grad,
+        seed,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_backward_ad,
+        check_forward_ad,
+        check_batched_grad,
+        check_batched_forward_grad,
+    )
     with enable_grad(), np.errstate(invalid="ignore"):  # inf - inf is reported as a mismatch
         check = Check(func, inputs, options)
         try:
@@ -106,6 +147,9 @@ def gradgradcheck(
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     strided_grad_outputs: bool = False,
+    gen_non_contig_grad_outputs: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
     raise_exception: bool = True,
     seed: int = 0,
     **options: Any,
@@ -115,8 +159,10 @@ def gradgradcheck(
     The function checked takes the inputs and an upstream gradient for each output that requires
     grad. It returns the gradients of the inputs. Upstream gradients are random unless
     ``grad_outputs`` are given. With ``strided_grad_outputs`` it is checked twice more: with
-    non-contiguous upstream gradients, and with single numbers broadcast (stride 0). Other options
-    are those of :func:`gradcheck`.
+    non-contiguous upstream gradients, and with single numbers broadcast (stride 0).
+    ``gen_non_contig_grad_outputs`` is PyTorch's name for the former. ``check_fwd_over_rev`` runs
+    forward mode over the gradient, ``check_rev_over_rev`` a backward. Other options are those of
+    :func:`gradcheck`.
 
     >>> import minigrad as mg
     >>> from minigrad import gradgradcheck
@@ -133,8 +179,9 @@ def gradgradcheck(
         ]
     upstream = as_tuple(grad_outputs)
     variants = [upstream]
-    if strided_grad_outputs:
+    if strided_grad_outputs or gen_non_contig_grad_outputs:
         variants.append(tuple([interleaved(v).requires_grad_() for v in upstream]))
+    if strided_grad_outputs:
         one = direction(rng, ())
         variants.append(tuple([tensor(one, v.dtype, requires_grad=True) for v in upstream]))
 
@@ -146,6 +193,7 @@ def gradgradcheck(
         upstream = [v.expand(y.shape) for v, y in zip(vs, outputs, strict=True)]
         return grad(outputs, [x for x in xs if is_checked(x)], upstream, create_graph=True)
 
+    options.update(check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
     try:
         for vs in variants:
             gradcheck(gradients, (*args, *vs), seed=seed, **options)

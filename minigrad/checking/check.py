@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad import func
 from minigrad.autograd import grad
 from minigrad.checking.inputs import (
     Array,
@@ -19,21 +21,20 @@ from minigrad.checking.inputs import (
     values_of,
     write,
 )
-from minigrad.functions.creation import tensor
+from minigrad.checking.mismatch import GradcheckError, Jacobians, expect_equal
+from minigrad.checking.suspect import first_difference
+from minigrad.functions.creation import tensor, zeros_like
 from minigrad.runtime.dtypes import float32, float64
 
-__all__ = ["STENCILS", "Check", "GradcheckError", "Options"]
+__all__ = ["STENCILS", "Check", "Options"]
 
 # Offsets in steps, and weights, of the central differences of second and fourth order.
 STENCILS = {
     2: ((1, -1), (1 / 2, -1 / 2)),
     4: ((1, -1, 2, -2), (8 / 12, -8 / 12, -1 / 12, 1 / 12)),
 }
+_BATCH = 3  # upstream gradients, or tangents, that are checked at once
 _FLOAT32_TOLERANCE = 1e-4  # of a float32 gradient, relative to its largest element
-
-
-class GradcheckError(RuntimeError):
-    """A derivative is wrong; the message says which and where."""
 
 
 class Options(NamedTuple):
@@ -47,6 +48,12 @@ class Options(NamedTuple):
     nondet_tol: float
     allow_no_grad: bool
     seed: int
+    undefined: bool  # upstream gradients of some outputs alone
+    dtypes: bool
+    backward: bool
+    forward: bool
+    batched: bool
+    batched_forward: bool
 
 
 class Check:
@@ -64,6 +71,11 @@ class Check:
         if not self.xs:
             raise ValueError("[gradcheck] no input requires grad: set requires_grad=True on one")
         for i, x, start in zip(self.places, self.xs, self.start, strict=True):
+            if not np.isfinite(start).all():
+                raise ValueError(
+                    f"[gradcheck] input {i} has elements that are NaN or infinite: differences say "
+                    "nothing there; give finite values"
+                )
             try:
                 write(x, start)
             except ValueError as error:
@@ -78,10 +90,17 @@ class Check:
         for j, y in enumerate(outputs):
             if y.dtype is float32:
                 raise GradcheckError(f"[gradcheck] output {j} is float32: compute it in float64")
-        self.check_backward(outputs, rng)
+        self.expect_same_values(outputs)
+        if self.options.backward:
+            self.check_backward(outputs, rng)
         if not self.options.fast or not self.projections_agree(outputs, rng):
             self.compare_jacobians()
-        self.check_linear(self.recorded_outputs(), rng)
+        if self.options.backward:
+            self.check_linear(self.recorded_outputs(), rng)
+        if self.options.batched:
+            self.check_batched(self.recorded_outputs(), rng)
+        if self.options.batched_forward:
+            self.check_batched_forward(rng)
         self.expect_inputs_unchanged("forward or backward")
 
     def in_float32(self) -> None:
@@ -89,6 +108,8 @@ class Check:
         doubles = {id(x): tensor(x.detach(), float64, requires_grad=True) for x in self.xs}
         wide = Check(self.func, [doubles.get(id(a), a) for a in self.args], self.options)
         wide.in_float64()
+        if not self.options.backward:
+            return
         tolerance = _FLOAT32_TOLERANCE
         self.options = self.options._replace(atol=tolerance, rtol=tolerance)
         outputs = self.recorded_outputs()
@@ -97,7 +118,8 @@ class Check:
             pairs = zip(self.jacobian(y), wide.jacobian(exact), strict=True)
             for k, (found, expected) in enumerate(pairs):
                 allowed = np.full(found.shape, tolerance * np.abs(expected).max(initial=0.0))
-                self.expect_equal(k, j, y, found, expected, allowed, "float64")
+                one = Jacobians(k, j, y, found, expected, allowed, "analytic", "float64")
+                expect_equal(self, one)
 
     # ---- the pieces ----
 
@@ -112,24 +134,44 @@ class Check:
             )
         return outputs
 
+    def output(self, j: int) -> Any:
+        """The j-th output."""
+        return outputs_of(self.func, self.args)[j]
+
     def expect_inputs_unchanged(self, by: str) -> None:
         """Compare the inputs' bytes with those at the start; put them right before complaining."""
         for i, x, start in zip(self.places, self.xs, self.start, strict=True):
             if values_of(x).tobytes() != start.tobytes():
                 write(x, start)
-                raise GradcheckError(f"[gradcheck] the {by} modified input {i}")
+                raise GradcheckError(
+                    f"[gradcheck] the {by} modified input {i}: write into a copy, x = x.clone()"
+                )
 
     def gradients(self, outputs: Sequence[Any], upstream: Sequence[Any]) -> list[Array]:
         """One backward from these outputs; zeros where no gradient arrives."""
         found = grad(outputs, self.xs, list(upstream), retain_graph=True, allow_unused=True)
         for i, x, g in zip(self.places, self.xs, found, strict=True):
-            if g is not None and (g.shape != x.shape or g.dtype is not x.dtype):
+            if g is None:
+                continue
+            if g.shape != x.shape or (self.options.dtypes and g.dtype is not x.dtype):
                 raise GradcheckError(
                     f"[gradcheck] the gradient of input {i} has shape {g.shape} and dtype "
                     f"{g.dtype.name}, the input {x.shape} and {x.dtype.name}"
                 )
         pairs = zip(found, self.start, strict=True)
         return [np.zeros_like(start) if g is None else values_of(g) for g, start in pairs]
+
+    def tangents(self, k: int, u: Any) -> tuple[Any, ...]:
+        """The tangents of the outputs by forward mode, for one of the k-th input."""
+        moved = [zeros_like(x.detach()) for x in self.xs]
+        moved[k] = u
+        _, found = func.jvp(self.of_inputs, tuple([x.detach() for x in self.xs]), tuple(moved))
+        return tuple(found)
+
+    def of_inputs(self, *xs: Any) -> tuple[Any, ...]:
+        """The outputs where other tensors stand in the places of the inputs that are checked."""
+        given = {id(x): other for x, other in zip(self.xs, xs, strict=True)}
+        return tuple(outputs_of(self.func, [given.get(id(a), a) for a in self.args]))
 
     def gradients_of(self, y: Any, v: Array) -> list[Array]:
         """As above from one output; zeros if it is constant."""
@@ -177,10 +219,12 @@ class Check:
             if not same and not np.allclose(
                 values_of(y), values_of(z), 1e-9, 1e-12, equal_nan=True
             ):
+                kernel = first_difference(partial(self.output, j))
                 raise GradcheckError(
                     f"[gradcheck] output {j} differs when the function runs twice on the same "
                     "inputs: it is random or keeps a state, so differences say nothing; seed it "
                     "in the function, as with mg.manual_seed(0), or turn dropout off"
+                    + (f"; the first kernel to give another result is {kernel!r}" if kernel else "")
                 )
 
     def check_linear(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
@@ -209,7 +253,6 @@ class Check:
 
     def check_backward(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
         """Check the properties that hold for random upstream gradients, without differences."""
-        self.expect_same_values(all_outputs)
         outputs = [y for y in all_outputs if y.requires_grad]
         if not outputs:
             return
@@ -223,14 +266,62 @@ class Check:
         wobble = self.options.nondet_tol, 0.0
         self.expect_same(again, together, *wobble, "differs when the same backward runs again")
         tolerance = self.options.atol, self.options.rtol
-        alone = [self.gradients([y], [v]) for y, v in zip(outputs, upstream, strict=True)]
-        added = [np.asarray(sum(parts)) for parts in zip(*alone, strict=True)]
-        what = "from each output alone does not add up to that of all"
-        self.expect_same(added, together, *tolerance, what)
+        if self.options.undefined:
+            self.check_undefined(outputs, upstream, together)
         for name, pairs in layouts(upstream):
             expected = self.gradients(outputs, [plain for plain, _ in pairs])
             found = self.gradients(outputs, [laid for _, laid in pairs])
             self.expect_same(found, expected, *tolerance, f"changes when grad_outputs are {name}")
+
+    def check_undefined(
+        self, outputs: Sequence[Any], upstream: Sequence[Any], together: list[Array]
+    ) -> None:
+        """Upstream gradients that do not come to some outputs count as zeros."""
+        tolerance = self.options.atol, self.options.rtol
+        alone = [self.gradients([y], [v]) for y, v in zip(outputs, upstream, strict=True)]
+        added = [np.asarray(sum(parts)) for parts in zip(*alone, strict=True)]
+        what = "from each output alone does not add up to that of all"
+        self.expect_same(added, together, *tolerance, what)
+        for j in range(len(outputs) if len(outputs) > 2 else 0):
+            rest = [i for i in range(len(outputs)) if i != j]
+            found = self.gradients([outputs[i] for i in rest], [upstream[i] for i in rest])
+            expected = [np.asarray(sum(alone[i][k] for i in rest)) for k in range(len(self.xs))]
+            self.expect_same(found, expected, *tolerance, f"is wrong without one of output {j}")
+
+    def check_batched(self, all_outputs: Sequence[Any], rng: np.random.Generator) -> None:
+        """A backward of several upstream gradients at once gives what each of them gives alone."""
+        outputs = [y for y in all_outputs if y.requires_grad]
+        if not outputs:
+            return
+        batches = [_batch(rng, y) for y in outputs]
+
+        def backward(*vs: Any) -> tuple[Any, ...]:
+            return grad(outputs, self.xs, list(vs), True, materialize_grads=True)
+
+        found = [values_of(g) for g in func.vmap(backward)(*batches)]
+        for place in range(_BATCH):
+            expected = self.gradients(outputs, [v[place] for v in batches])
+            self.expect_same(
+                [g[place] for g in found],
+                expected,
+                self.options.atol,
+                self.options.rtol,
+                "by vmap over grad_outputs is not what each of them gives",
+            )
+
+    def check_batched_forward(self, rng: np.random.Generator) -> None:
+        """Forward mode with several tangents at once gives what each of them gives alone."""
+        for k, x in enumerate(self.xs):
+            batch = _batch(rng, x)
+            found = [values_of(y) for y in func.vmap(partial(self.tangents, k))(batch)]
+            for place in range(_BATCH):
+                for j, y in enumerate(self.tangents(k, batch[place])):
+                    off = np.abs(found[j][place] - values_of(y)).max(initial=0.0)
+                    if not off <= self.options.atol:
+                        raise GradcheckError(
+                            f"[gradcheck] the tangent of output {j} by vmap over tangents of input "
+                            f"{self.places[k]} is not what each of them gives, by {off:.3g}"
+                        )
 
     def expect_same(
         self, found: list[Array], expected: list[Array], atol: float, rtol: float, what: str
@@ -248,73 +339,47 @@ class Check:
         """The fast mode: v J u for random v and u, for each output and input."""
         options = self.options
         vs = [[direction(rng, y.shape) for y in outputs] for _ in range(options.fast)]
-        backwards = [[self.gradients_of(y, v[j]) for j, y in enumerate(outputs)] for v in vs]
-        for v, analytic in zip(vs, backwards, strict=True):
+        backwards = [
+            [self.gradients_of(y, v[j]) for j, y in enumerate(outputs) if options.backward]
+            for v in vs
+        ]  # all of them before an input moves
+        for v, backward in zip(vs, backwards, strict=True):
             for k, x in enumerate(self.xs):
                 u = direction(rng, x.shape)
+                forward = self.tangents(k, tensor(u, x.dtype)) if options.forward else ()
                 for j, difference in enumerate(self.derivative(k, u)):
                     numeric = float((v[j] * difference).sum())
-                    off = abs(float((analytic[j][k] * u).sum()) - numeric)
-                    if not off <= options.atol + options.rtol * abs(numeric):
+                    found = [float((g[k] * u).sum()) for g in backward[j : j + 1]]
+                    found += [float((v[j] * values_of(t)).sum()) for t in forward[j : j + 1]]
+                    allowed = options.atol + options.rtol * abs(numeric)
+                    if not all(abs(one - numeric) <= allowed for one in found):
                         return False
         return True
 
     def compare_jacobians(self) -> None:
         """The slow mode: every element of every Jacobian."""
         outputs = self.recorded_outputs()
-        analytic = [self.jacobian(y) for y in outputs]
+        backward = [self.jacobian(y) for y in outputs if self.options.backward]
         for k, x in enumerate(self.xs):
             numeric = [np.zeros((y.size, x.size)) for y in outputs]
+            forward = [np.zeros((y.size, x.size)) for y in outputs if self.options.forward]
             for e in range(x.size):
-                for j, d in enumerate(self.derivative(k, unit(x.shape, e))):
+                u = unit(x.shape, e)
+                for j, d in enumerate(self.derivative(k, u)):
                     numeric[j][:, e] = d.ravel()
+                if forward:
+                    for j, t in enumerate(self.tangents(k, tensor(u, x.dtype))):
+                        forward[j][:, e] = values_of(t).ravel()
             for j, y in enumerate(outputs):
                 allowed = self.options.atol + self.options.rtol * np.abs(numeric[j])
-                self.expect_equal(k, j, y, analytic[j][k], numeric[j], allowed, "numeric")
-
-    # ---- the message ----
-
-    def expect_equal(
-        self, k: int, j: int, y: Any, found: Array, expected: Array, allowed: Array, source: str
-    ) -> None:
-        """Name the worst element of the Jacobian of output j by input k."""
-        off = np.abs(found - expected)
-        wrong = ~(off <= allowed)  # NaN is wrong too
-        if not wrong.any():
-            return
-        excess = np.where(wrong, np.nan_to_num(off - allowed, nan=np.inf), -1.0)
-        here = np.unravel_index(np.argmax(excess), off.shape)
-        row, column = (int(i) for i in here)
-        x = self.xs[k]
-        message = (
-            f"[gradcheck] the derivative of output {j} with respect to input {self.places[k]} is "
-            f"wrong in {wrong.sum()} of {wrong.size} elements, most at output index "
-            f"{_index(row, y.shape)}, input index {_index(column, x.shape)}: "
-            f"analytic {found[here]:.10g}, {source} {expected[here]:.10g}, "
-            f"difference {off[here]:.3g} where {allowed[here]:.3g} is allowed"
-        )
-        if not y.requires_grad:
-            message += "; this output does not require grad: its graph was lost on the way"
-        if source == "numeric":
-            message += self.blame(k, j, row, column, float(off[here]))
-        raise GradcheckError(message)
-
-    def blame(self, k: int, j: int, row: int, column: int, off: float) -> str:
-        """How much of a mismatch the difference itself may be to blame for."""
-        step = self.options.step
-        if self.options.stencil == 4:
-            step /= 16  # where a smooth function is nearly straight
-        u = unit(self.xs[k].shape, column)
-        moved = self.values_at(k, u, (-step, 0.0, step))
-        left, middle, right = (float(values[j].ravel()[row]) for values in moved)
-        noise = float(np.finfo(np.float64).eps) * abs(middle) / self.options.step
-        text = f"; rounding makes the numeric one uncertain by about {noise:.2g}"
-        if off <= 4 * noise:
-            text += ", so this may be noise: try stencil=4 or smaller values"
-        elif abs(right - 2 * middle + left) > off * step / 2:
-            text += "; differences to the left and right disagree: a kink or jump near this point"
-        return text
+                if backward:
+                    found = Jacobians(k, j, y, backward[j][k], numeric[j], allowed, "analytic")
+                    expect_equal(self, found)
+                if forward:
+                    found = Jacobians(k, j, y, forward[j], numeric[j], allowed, "forward mode")
+                    expect_equal(self, found)
 
 
-def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple([int(i) for i in np.unravel_index(flat, shape)])
+def _batch(rng: np.random.Generator, x: Any) -> Any:
+    """A few random tensors like x, stacked."""
+    return tensor(direction(rng, (_BATCH, *x.shape)), x.dtype)

@@ -258,6 +258,7 @@ __all__ = [
 _HOMES = {
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "bilinear": "Bilinear",
+    "layer_table": "summary",
     "lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
     "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
     "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear UninitializedBuffer UninitializedParameter",
@@ -289,6 +290,7 @@ if TYPE_CHECKING:  # type checkers see these names and no others
     from minigrad.nn.bilinear import Bilinear as Bilinear
     from minigrad.nn.fractional import FractionalMaxPool2d as FractionalMaxPool2d
     from minigrad.nn.fractional import FractionalMaxPool3d as FractionalMaxPool3d
+    from minigrad.nn.layer_table import summary as summary
     from minigrad.nn.lazy import LazyBatchNorm1d as LazyBatchNorm1d
     from minigrad.nn.lazy import LazyBatchNorm2d as LazyBatchNorm2d
     from minigrad.nn.lazy import LazyBatchNorm3d as LazyBatchNorm3d

@@ -114,3 +114,13 @@ for _name in ("next_functions", "metadata"):
     setattr(Node, _name, property(_of_graph(_name)))
 for _name in ("_saved_self", "_saved_other", "_saved_result"):
     setattr(Node, _name, property(_of_graph("saved_value", _name)))
+
+
+def _text(node: Node) -> str:
+    """The operation and the expression that it stands for."""
+    from minigrad.autograd.expression import node_text
+
+    return node_text(node)
+
+
+setattr(Node, "__str__", _text)  # noqa: B010 - the class may be the accelerator's

@@ -1,9 +1,9 @@
-"""Tutorial classes: micrograd's ``Value``, ``Variable``, and drawings of a graph."""
+"""Tutorial classes: micrograd's ``Value``, ``Variable``, drawings of a graph, and its backward."""
 
 from importlib import import_module
 from typing import Any
 
-__all__ = ["draw", "scalar", "variable"]
+__all__ = ["dot", "draw", "names", "scalar", "trace", "variable"]
 
 
 def __getattr__(name: str) -> Any:

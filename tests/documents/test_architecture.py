@@ -33,6 +33,7 @@ LAYERS = _named(r"`minigrad/(\w+)(?:\.py)?`", slice(0, 1))
 # Imports of a higher layer: the importing module, what it imports, and the reason.
 _METHOD = "body of a method, loaded when it is first called"
 UPWARD = {
+    ("tape.node", "autograd.expression"): _METHOD,
     ("tape.node", "autograd.graph"): _METHOD,
     ("_tensor.tensor", "array_api"): _METHOD,
     ("_tensor.late_methods", "autograd"): _METHOD,

@@ -13,7 +13,7 @@ WITHOUT: dict[str, str] = {
     """,
     "modules": """
         accelerator amp array_api autograd backends compiler cuda data distributions func linalg
-        mps nn optim profiler quasirandom random special tutorial utils xpu
+        mps nn optim profiler quasirandom random special testing tutorial utils xpu
     """,
     "settings of the process": """
         are_deterministic_algorithms_enabled autocast default_generator fork_rng
@@ -29,7 +29,9 @@ WITHOUT: dict[str, str] = {
     "calls of functions that are given": """
         checkpoint checkpoint_sequential func.custom_root func.custom_vjp func.fixed_point
     """,
-    "files, pictures and other libraries' objects": "as_torch draw_graph load save typename",
+    "files, pictures, tables and other libraries' objects": """
+        as_torch draw_graph load save trace_backward typename
+    """,
     "memory whose contents are whatever is there": "empty empty_like Tensor.new_empty",
     "the tensor's place in memory": "Tensor.ctypes Tensor.data_ptr",
     "the tensor's place on the tape": """
