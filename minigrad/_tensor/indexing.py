@@ -173,6 +173,7 @@ def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | N
     return shape_ops.SLICE_VIEW.kernel, (*slices, tuple(kept))
 
 
+index_in_python = basic_index
 if accelerator:
     basic_index = accelerator.basic_index
 

@@ -17,6 +17,7 @@ from minigrad.functions import shaping as s
 from minigrad.functions.creation import full
 from minigrad.functions.operands import number
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.apply import apply, view_node
 from minigrad.tape.grad_mode import mode, no_grad_scopes
@@ -55,7 +56,12 @@ def check_writable(op: str, x: TensorBase) -> None:
                 f"[{op}] cannot write in place into {what} that requires grad: do it under "
                 "no_grad(), or use an operation that returns a new tensor"
             )
-        if root._h.overlapping:
+        try:
+            overlapping = root._h.overlapping
+        except BatchedOperandError:
+            by_rules("check_writable")(op, x)
+            return
+        if overlapping:
             raise ValueError(
                 f"[{op}] cannot write: several elements share one place in memory "
                 "(an expanded or aliased tensor); clone() it first"
@@ -125,7 +131,12 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
                 f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
             )
         result = s.to(result, x.dtype)
-    edge = parent_of(result)
+    try:
+        edge = parent_of(result)
+        parent_of(x)
+    except BatchedOperandError:
+        by_rules("write")(op, x, result)
+        return x
     if (edge is not None or x._edge is not None) and not (no_grad_scopes and not mode.enabled):
         _write_recorded(x, x, result, edge, edge)
     else:

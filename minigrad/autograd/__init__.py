@@ -17,6 +17,7 @@ from minigrad.autograd.upstream import into_grads, start
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad, no_grad
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
@@ -170,8 +171,12 @@ def grad(
         given = list(grad_outputs)
     if len(given) != len(output_list):
         raise ValueError(f"[grad] {len(given)} grad_outputs for {len(output_list)} outputs")
-    edges = _edges("grad", input_list)
-    roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
+    try:
+        edges = _edges("grad", input_list)
+        roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
+    except BatchedOperandError:
+        how = retain_graph, create_graph, allow_unused, materialize_grads
+        return tuple(by_rules("gradients")(output_list, input_list, given, *how))
     found = gradients(
         [edge for edge, _ in roots],
         [g for _, g in roots],
@@ -341,7 +346,10 @@ class Function:
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        watch = _Watch(args, self.needs_input_grad) if recorded else None
+        try:
+            watch = _Watch(args, self.needs_input_grad) if recorded else None
+        except BatchedOperandError:  # in vmap: a call for each slice
+            return by_rules("looped")(_Once(type(self)), *args)
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -424,6 +432,17 @@ class Function:
                 x = _Unpack(x, node, ops[place] if several else None, is_output, unknown)  # type: ignore[index]
             kept.append(x)
         return tuple(kept)
+
+
+class _Once:
+    """A call of a Function by a new instance."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.__name__ = cls.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        return self.cls()(*args)
 
 
 def _raw(cls: type, name: str) -> Any:

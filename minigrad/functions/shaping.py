@@ -406,6 +406,7 @@ def _split(
     return tuple(found)
 
 
+split_in_python = _split
 if accelerator:
     _split = accelerator.split
 

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
 from minigrad.runtime.accelerator import speed
+from minigrad.runtime.batched import BatchedArray, BatchedOperandError, batched_call
 from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
@@ -233,7 +234,10 @@ def call(number: int, *args: Any) -> Any:
     arrays at the end. Arrays of storage dtypes are cast to what is computed in, unless the kernel
     takes them or writes.
     """
-    number_of_arrays, arrays, given, held = _request(number, args)
+    try:
+        number_of_arrays, arrays, given, held = _request(number, args)
+    except BatchedOperandError:
+        return batched_call(number, args)[0]
     kind = signatures[number][-1]
     made: Any = None
     if kind == "1":
@@ -342,7 +346,8 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
     if x is None and kind in "mAS":
         return ffi.NULL
     if type(x) is not Array:
-        raise TypeError(f"[{titles[number]}] takes arrays, not {type(x)!r}")
+        error = BatchedOperandError if type(x) is BatchedArray else TypeError
+        raise error(f"[{titles[number]}] takes arrays, not {type(x)!r}")
     if x.dtype < 0 and kind not in "sS":
         if signatures[number][-1] == "s":
             raise TypeError(f"[{titles[number]}] does not write storage dtypes")
@@ -353,7 +358,11 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 
 def step(number: int, *args: Any) -> partial[int]:
     """A kernel that writes, as a step of :func:`run_steps`."""
-    number_of_arrays, arrays, given, held = _request(number, args)
+    try:
+        number_of_arrays, arrays, given, held = _request(number, args)
+    except BatchedOperandError:
+        batched_call(number, args)  # an error, unless what is written is batched too
+        return partial(int)
     out = ffi.new("mg_arrays *")
     made: partial[int] = partial(lib.mg_run, number, number_of_arrays, arrays, given, out)
     made.of = number, args, held  # type: ignore[attr-defined]

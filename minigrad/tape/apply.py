@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import batched_row, running
 from minigrad.runtime.dtypes import DType, float32
 from minigrad.runtime.native import Array, call, save, widened
 from minigrad.tape.grad_mode import mode, no_grad_scopes
@@ -23,6 +24,8 @@ _FIRST_FLOAT = float32.code
 
 def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) -> Tensor:
     """Compute a row of its inputs and other arguments; record it if an input needs a gradient."""
+    if running and (made := batched_row(row, inputs, args)):
+        return made[0]
     handles: list[Array] = []
     parents: list[Parent] = []
     needs_grad = False
@@ -118,6 +121,8 @@ def _on_inputs(row: Row) -> Callable[..., Any]:
 
     def on_all(*inputs: Any) -> Any:
         tensors = len(inputs) == row.arity and all(isinstance(x, TensorBase) for x in inputs)
+        if running and tensors and (made := batched_row(row, inputs, ())):
+            return made[0]
         if not tensors or (takes is not None and not takes(*[x._h for x in inputs])):
             return NotImplemented
         if fits >= 0 and not call(fits, *[widened(x._h) for x in inputs]):

@@ -21,7 +21,7 @@ __all__ = ["accelerator"]
 _INPUTS, _ONE_AND_ARGS, _LIST_AND_ARGS = range(3)
 # Which kernel makes the gradients of a rule: rule_kind in csrc/python/vjp.c.
 _LINEAR, _UNARY, _SEVERAL = range(3)
-# Functions that the backward pass in C calls in Python, each with its module.
+# Functions that the accelerator calls in Python, each with its module.
 _CALLBACKS = {
     "freed_error": "runtime.errors",
     "misfit_error": "runtime.errors",
@@ -34,6 +34,13 @@ _CALLBACKS = {
     "hooked_off_tape": "tape.engine",
     "pause": "tape.engine",
     "unbroadcast": "tape.engine",
+    "batched_row": "runtime.batched",
+    "batched_call": "runtime.batched",
+    "batched_wrap": "runtime.batched",
+    "batched_parent": "runtime.batched",
+    "batched_index": "runtime.batched",
+    "batched_lists": "runtime.batched",
+    "batched_split": "runtime.batched",
 }
 
 

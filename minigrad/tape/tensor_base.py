@@ -10,6 +10,7 @@ import weakref
 from _thread import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from minigrad.runtime.batched import batched_parent, batched_wrap
 from minigrad.runtime.dtypes import DType, by_code
 from minigrad.runtime.errors import misfit_error
 from minigrad.runtime.native import Array, call, kernels
@@ -92,6 +93,8 @@ _new = object.__new__
 
 def wrap(handle: Array, edge: Any = None, /) -> Tensor:
     """A tensor around an array."""
+    if type(handle) is not Array:
+        return batched_wrap(handle, edge)[0]
     out = _new(_result_type)
     out._h = handle
     out._edge = edge
@@ -102,6 +105,8 @@ def wrap(handle: Array, edge: Any = None, /) -> Tensor:
 def parent_of(x: TensorBase, /) -> Parent:
     """The parent of a node for an input: the node that it came from, the leaf itself, or None."""
     edge = x._edge
+    if type(x) is not _result_type:
+        batched_parent(x)
     return x if edge is LEAF else edge
 
 
