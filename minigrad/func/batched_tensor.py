@@ -84,13 +84,12 @@ def write_error(op: str, shape: Any, value: Any) -> RuntimeError:
 class BatchedTensor(Tensor):
     """All slices of a running vmap; see the top of this module."""
 
-    __slots__ = ("_copied", "_is_leaf", "_level", "_physical", "_shared")
+    __slots__ = ("_is_leaf", "_level", "_physical", "_shared")
 
     _level: Level
     _physical: Any  # the batch in front; for a shared one the tensor that all slices have
     _shared: bool
     _is_leaf: bool
-    _copied: str  # the operation that copied what a view would show, or ""
 
     # ---- fields ----
 
@@ -118,7 +117,7 @@ class BatchedTensor(Tensor):
 
     def detach(self) -> Tensor:
         """The same memory, without a history."""
-        return made(self._level, self._physical.detach(), self._shared, self._copied)
+        return made(self._level, self._physical.detach(), self._shared)
 
     def __repr__(self) -> str:
         kind = "shared by all slices" if self._shared else f"one of {self._level.size} slices"
@@ -135,7 +134,7 @@ class BatchedTensor(Tensor):
         if self._shared:
             self._physical[_whole(index)] = _whole(source)
             return
-        physical = self._target("index assignment")
+        physical = self._physical
         items = index if isinstance(index, tuple) else (index,)
         if all(item is None or item is ... or type(item) in (int, slice) for item in items):
             part = _shape_only(self)[index]
@@ -161,16 +160,6 @@ class BatchedTensor(Tensor):
         """Write 0 everywhere; returns the tensor."""
         return self.copy_(0)
 
-    def _target(self, op: str) -> Any:
-        """The tensor to write into."""
-        _check_alive(self._level)
-        if self._copied:
-            raise RuntimeError(
-                f"[{op}] in vmap the result of {self._copied} is a copy where it should be a view: "
-                "a write would be lost, so write before, or into a clone()"
-            )
-        return self._physical
-
     def _write(self, op: str, result: Any) -> None:
         """Write the result of an operation on this tensor over it."""
         if result.shape != self.shape:
@@ -182,16 +171,15 @@ class BatchedTensor(Tensor):
                 raise write_error(op, self.shape, result.shape)
             write(op, self._physical, _whole(result))
         else:
-            write(op, self._target(op), of_all_slices(result, self._level))
+            write(op, self._physical, of_all_slices(result, self._level))
 
 
-def made(level: Level, physical: Any, shared: bool = False, copied: str = "") -> BatchedTensor:
+def made(level: Level, physical: Any, shared: bool = False) -> BatchedTensor:
     """A batched tensor around a physical one."""
     x = object.__new__(BatchedTensor)
     x._level = level
     x._physical = physical
     x._shared = shared
-    x._copied = copied
     x._is_leaf = False
     x._shape = Size(physical.shape if shared else physical.shape[1:])
     x._grad = None
@@ -351,7 +339,7 @@ def _in_place(name: str) -> Callable[..., Any]:
     def method(self: BatchedTensor, *args: Any, **kwargs: Any) -> Any:
         function = _function(name)
         _check_levels(name, self, (args, kwargs))
-        target = self._physical if self._shared else self._target(name)
+        target = self._physical
         before: Any = self
         tracked = any(x._edge is not None for x in (self, *_tensors(args, kwargs)))
         if (tracked or shows_tracked(target)) and not (no_grad_scopes and not mode.enabled):
@@ -374,7 +362,7 @@ def _tensors(args: Any, kwargs: Any) -> list[Any]:
 def check_all_writable(op: str, x: Any) -> None:
     """Refuse to write what the tape could not follow, of the tensor with all slices."""
     while type(x) is BatchedTensor:
-        x = x._physical if x._shared else x._target(op)
+        x = x._physical
     check_writable(op, x)
 
 

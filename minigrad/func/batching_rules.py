@@ -181,6 +181,8 @@ def _expanded(c: Call) -> Any:
 @_rule("sum_to_size")
 def _summed_to(c: Call) -> Any:
     (to,) = c.args
+    if not c.inputs[0].is_floating_point():
+        return None  # the dtype says whether anything was summed
     ones = (1,) * (c.ndim(0) - len(to))
     made = c.run(c.physical(0), args=((c.size, *ones, *to),))
     return f.reshape(made, (c.size, *to)) if ones else made

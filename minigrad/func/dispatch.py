@@ -103,8 +103,7 @@ def _looped(row: Row, level: b.Level, inputs: Any, args: Any) -> Any:
         if made is NotImplemented:
             return NotImplemented
         results.append(made)
-    copied = row.name if row.view else ""
-    return b.made(level, _stack(row.name, results), copied=copied)
+    return b.made(level, _stack(row.name, results))
 
 
 _PLAIN = (bool, int, float, str, type(None), DType, Array, BatchedArray)
