@@ -10,7 +10,7 @@ the former history. All views become views of the new history.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.functions import shaping as s
@@ -112,7 +112,7 @@ def overwrite_part(
 ) -> None:
     """Write ``source``, of the same shape, over a part of ``x``: what ``row`` shows of it."""
     source = s.to(source, x.dtype)
-    edge = record(_WRITE_VIEW, None, (row, args), None, x._edge, parent_of(source))
+    edge = record(_WRITE_VIEW, None, (row, args, x.shape), None, x._edge, parent_of(source))
     _write_recorded(x, part, source, edge, edge)
 
 
@@ -161,7 +161,8 @@ def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> 
         parent, row, args = alias
         alias = getattr(parent, "_alias", None)
         before = parent._edge if alias is None or x._h.size < parent._h.size else None
-        edge = written = record(_WRITE_VIEW, None, (row, args), None, before, written)
+        about = (row, args, parent.shape)
+        edge = written = record(_WRITE_VIEW, None, about, None, before, written)
         x = parent
     changes: list[Change] = []
     _renew(changes, x, edge)
@@ -351,14 +352,17 @@ def kept_by(node: Node, x: TensorBase) -> KeepGrad | None:
 
 
 class _WriteView:
-    """A write into a view, as its base sees it: args are the row and arguments of the view."""
+    """A write into a view, as its base sees it.
+
+    The node's args are the row and arguments of the view, and the shape of the base.
+    """
 
     name = "write"
 
     @staticmethod
     def vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
         """As below, on the arrays alone."""
-        row, args = node.args
+        row, args, _ = node.args
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
@@ -371,7 +375,7 @@ class _WriteView:
     @staticmethod
     def graph_vjp(node: Node, g: Tensor) -> tuple[Any, Any]:
         row: Row
-        row, args = node.args
+        row, args, _ = node.args
         before, written = node.parents  # type: ignore[misc]
         kept = part = None
         if before is not None:
@@ -380,6 +384,17 @@ class _WriteView:
         if written is not None:
             part = apply(row, (s.contiguous(g),), args)  # what was a view of the base is one of g
         return kept, part
+
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> Tensor:
+        """The tangent of the base, with that of what was written in its place."""
+        row, args, shape = node.args
+        before, written = tangents
+        dtype = (written if before is None else before).dtype
+        whole = full(shape, 0.0, dtype=dtype) if before is None else s.clone(s.contiguous(before))
+        part = apply(row, (whole,), args)
+        overwrite("write", part, number(0) if written is None else written)
+        return whole
 
 
 class _Overwrite:
@@ -395,6 +410,11 @@ class _Overwrite:
 
     graph_vjp = vjp
 
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> Any:
+        """The tangent of what was written."""
+        return tangents[1]
+
 
 class _Outdated:
     """The place on the tape of a no_grad view whose base was written on the tape."""
@@ -402,7 +422,7 @@ class _Outdated:
     name = "outdated view"
 
     @staticmethod
-    def vjp(node: Node, g: Tensor) -> tuple[Any, ...]:
+    def vjp(node: Node, g: Any) -> tuple[Any, ...]:
         """Refuse: whether the view's reader wants the gradient of what was written is unclear."""
         raise RuntimeError(
             "[backward] a view made under no_grad() was used after a recorded write had changed "
@@ -410,6 +430,10 @@ class _Outdated:
         )
 
     graph_vjp = vjp
+
+    @classmethod
+    def jvp(cls, node: Node, tangents: Sequence[Any]) -> Any:
+        return cls.vjp(node, None)
 
 
 _WRITE_VIEW, _OVERWRITE, _OUTDATED = _WriteView(), _Overwrite(), _Outdated()

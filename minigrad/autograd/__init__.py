@@ -247,6 +247,10 @@ class _Constant:
 
     graph_vjp = vjp
 
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> None:
+        """A real zero."""
+
 
 _CONSTANT = _Constant()
 
@@ -292,6 +296,10 @@ class Function:
 
     Arrays kept with ``save_for_backward`` are watched: RuntimeError if they are overwritten.
 
+    Forward mode transposes backward, if that is written in tensor operations. A class may state it:
+    ``jvp(ctx, *tangents)`` gets one tangent per argument, and returns one per output. Its
+    ``saved_tensors`` are what ``ctx.save_for_forward`` kept, or else as those of backward.
+
     A class may split the first spelling: ``forward(x, ...)`` without the context, and
     ``setup_context(ctx, inputs, output)``, which keeps what backward needs.
 
@@ -313,6 +321,10 @@ class Function:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for the backward."""
         self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for the jvp, if it needs others than the backward."""
+        self._to_save_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -393,7 +405,8 @@ class Function:
                 )
             check_writable(type(self).__name__, x)
             made[place] = update(type(self).__name__, x, made[place])
-        node.saved = self._keep(node, outputs, ops)
+        node.saved = self._keep("_to_save", node, outputs, ops)
+        node.args = self._keep("_to_save_forward", node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
     def _forward(self, args: tuple[Any, ...], watch: _Watch | None) -> Any:
@@ -420,10 +433,12 @@ class Function:
             return lambda *args: method(self, *args)
         return getattr(self, name)
 
-    def _keep(self, node: Node, outputs: tuple[Any, ...], ops: list[Any]) -> tuple[Any, ...]:
+    def _keep(
+        self, given: str, node: Node, outputs: tuple[Any, ...], ops: list[Any]
+    ) -> tuple[Any, ...]:
         """Pins of what was saved, for the node; the Function holds nothing longer than that."""
         kept: list[Any] = []
-        for x in self.__dict__.pop("_to_save", ()):
+        for x in self.__dict__.pop(given, ()):
             if isinstance(x, TensorBase):
                 place = next((k for k, y in enumerate(outputs) if y is x), None)
                 is_output = place is not None and ops[place] is not None
@@ -627,6 +642,10 @@ def _exchanged(value: Any, tensors: list[Any], edge: Node) -> Any:
     return value
 
 
+class _NotKnownError(RuntimeError):
+    """A derivative runs through a value of which the tape does not know how it was made."""
+
+
 class _UnknownOp:
     """The place on the tape of what a forward kept: its gradient is not known."""
 
@@ -636,7 +655,7 @@ class _UnknownOp:
         self.name = name
 
     def vjp(self, node: Node, g: Any) -> Any:
-        raise RuntimeError(
+        raise _NotKnownError(
             f"[{self.name}] the second derivative is not known: backward computed with a value "
             "that forward made of its inputs outside the tape, or is once_differentiable; compute "
             "it in backward from inputs and outputs kept with save_for_backward, or detach() it "
@@ -644,6 +663,9 @@ class _UnknownOp:
         )
 
     graph_vjp = vjp
+
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        return self.vjp(node, None)
 
 
 class _BesideUnknown:
@@ -656,6 +678,10 @@ class _BesideUnknown:
         return g, g
 
     graph_vjp = vjp
+
+    @staticmethod
+    def jvp(node: Node, tangents: Sequence[Any]) -> Any:
+        return tangents[0]
 
 
 _BESIDE_UNKNOWN = _BesideUnknown()
@@ -711,6 +737,24 @@ class _OutputOp:
 
     graph_vjp = vjp
 
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        return tangents[0].parts.get(self.place)
+
+
+def _materialized(given: Sequence[Any], metas: Sequence[Any]) -> list[Any]:
+    """Gradients or tangents with zeros in place of those that are missing."""
+    return [
+        zeros(meta[0], dtype=meta[1]) if g is None and meta is not None else g
+        for g, meta in zip(given, metas, strict=True)
+    ]
+
+
+def _beside(g: Any, unknown: Node | None) -> Any:
+    """A gradient or tangent, beside what is not known of it."""
+    if g is not None and unknown is not None:
+        g._edge = record(_BESIDE_UNKNOWN, None, (), None, parent_of(g), unknown)
+    return g
+
 
 class _FunctionOp:
     """A Function on the tape."""
@@ -733,31 +777,8 @@ class _FunctionOp:
         if type(g) is Bundle:
             upstream = [g.parts.get(k) for k in range(len(self.outputs))]
             if self.function._materialize:
-                upstream = [
-                    zeros(shape, dtype=dtype) if gk is None else gk
-                    for gk, (shape, dtype) in zip(upstream, self.outputs, strict=True)
-                ]
-        import copy
-
-        context = copy.copy(self.function)  # one for each run: several threads may be at it
-        context._kept = node.saved
-        unknown = context._unknown
-        if mode.enabled and unknown.tensors:
-            edge = _unknown_edge(node)
-            for name, value in context.__dict__.items():
-                if name not in ("_kept", "_unknown"):
-                    context.__dict__[name] = _exchanged(value, unknown.tensors, edge)
-        watch = _Watch([], []) if mode.enabled else None
-        if watch is not None:
-            used = [k.pin for k in node.saved if type(k) is _Unpack]
-            watch.buffers = {pin.buffer(0) for pin in used}
-            watch.buffers |= {g._h.buffer for g in upstream if g is not None}
-            forwards.append(watch)
-        try:
-            result = context._static("backward")(*upstream)
-        finally:
-            if watch is not None:
-                forwards.remove(watch)
+                upstream = _materialized(upstream, self.outputs)
+        result, unknown = self._run("backward", node, node.saved, upstream)
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         count = len(self.metas)
         while len(gradients) > count and gradients[-1] is None:
@@ -771,14 +792,99 @@ class _FunctionOp:
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
+        return [_beside(gi, unknown) for gi in made]
+
+    def _run(
+        self, name: str, node: Node, kept: tuple[Any, ...], given: list[Any]
+    ) -> tuple[Any, Node | None]:
+        """The result of backward or jvp, and the edge of what the tape does not know of it."""
+        import copy
+
+        context = copy.copy(self.function)  # one for each run: several threads may be at it
+        context._kept = kept
+        unknown = context._unknown
+        if mode.enabled and unknown.tensors:
+            edge = _unknown_edge(node)
+            for attribute, value in context.__dict__.items():
+                if attribute not in ("_kept", "_unknown"):
+                    context.__dict__[attribute] = _exchanged(value, unknown.tensors, edge)
+        watch = _Watch([], []) if mode.enabled else None
+        if watch is not None:
+            used = [k.pin for k in kept if type(k) is _Unpack]
+            watch.buffers = {pin.buffer(0) for pin in used}
+            watch.buffers |= {g._h.buffer for g in given if g is not None}
+            forwards.append(watch)
+        try:
+            result = context._static(name)(*given)
+        finally:
+            if watch is not None:
+                forwards.remove(watch)
         left = watch is not None and (watch.left or unknown.outside(type(self.function)))
-        if mode.enabled and (unknown.numbers or left or context._once):
-            by_g = left or context._once  # which may be among what left
-            sources = [g._edge for g in upstream if by_g and isinstance(g, TensorBase)]
-            edge = record(_UnknownOp(self.name), None, (), None, *(node.parents or ()), *sources)
-            for gi in made:
-                if gi is not None:
-                    gi._edge = record(_BESIDE_UNKNOWN, None, (), None, gi._edge, edge)
+        if not (mode.enabled and (unknown.numbers or left or context._once)):
+            return result, None
+        by_g = left or context._once  # which may be among what left
+        sources = [parent_of(g) for g in given if by_g and isinstance(g, TensorBase)]
+        parents = (*(node.parents or ()), *sources)
+        return result, record(_UnknownOp(self.name), None, (), None, *parents)
+
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        """The tangents of the outputs, by the class's jvp, or by transposing its backward."""
+        if getattr(type(self.function), "jvp", None) is None:
+            made = self._by_transposing(node, tangents)
+        else:
+            made = self._by_jvp(node, tangents)
+        if len(self.outputs) == 1:
+            return made[0]
+        return Bundle({k: t for k, t in enumerate(made) if t is not None})
+
+    def _by_jvp(self, node: Node, tangents: Sequence[Any]) -> list[Any]:
+        given = list(tangents)
+        if self.function._materialize:
+            given = _materialized(given, self.metas)
+        result, unknown = self._run("jvp", node, node.args or node.saved, given)
+        made = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(made) != len(self.outputs):
+            raise RuntimeError(
+                f"[{self.name}] jvp returned {len(made)} tangents for {len(self.outputs)} outputs "
+                "of forward: one each, None where there is none"
+            )
+        for k, (t, (shape, dtype)) in enumerate(zip(made, self.outputs, strict=True)):
+            if t is not None and not isinstance(t, TensorBase):
+                raise TypeError(
+                    f"[{self.name}] jvp returned {type(t).__name__} as tangent {k}, not a Tensor"
+                )
+            if t is not None and (t.shape != shape or t.dtype is not dtype):
+                raise RuntimeError(
+                    f"[{self.name}] jvp returned {t.dtype.name} of shape {t.shape} as tangent {k} "
+                    f"of an output that is {dtype.name} of shape {shape}"
+                )
+        # The user may hold it, or return an argument.
+        views = [
+            t if t is None else wrap(call(kernels.view_alias, t._h), parent_of(t)) for t in made
+        ]
+        return [_beside(t, unknown) for t in views]
+
+    def _by_transposing(self, node: Node, tangents: Sequence[Any]) -> list[Any]:
+        from minigrad.tape.jvp import transposed
+
+        several = len(self.outputs) > 1
+
+        def pull(us: list[Any]) -> list[Any]:
+            return self.graph_vjp(node, Bundle(dict(enumerate(us))) if several else us[0])
+
+        way_out = "state jvp(ctx, *tangents) beside backward"
+        try:
+            made, linear = transposed(pull, self.outputs, tangents, mode.enabled, checked=True)
+        except _NotKnownError:
+            raise RuntimeError(
+                f"[{self.name}] forward mode transposes backward, which is once_differentiable or "
+                f"computes outside the tape: {way_out}"
+            ) from None
+        if not linear:
+            raise RuntimeError(
+                f"[{self.name}] forward mode transposes backward, which is not linear in the "
+                f"gradient, or detaches it: {way_out}"
+            )
         return made
 
     def _checked(self, i: int, g: Any, meta: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Jacobians, Hessians and their products with vectors, by reverse mode, of functions of tensors.
+"""Jacobians, Hessians and their products with vectors, of functions of tensors.
 
 Each function takes ``func`` and its ``inputs``, a tensor or a tuple of tensors, and does not touch
 their ``grad``. Names, arguments and the structure of results are PyTorch's.
@@ -6,11 +6,11 @@ their ``grad``. Names, arguments and the structure of results are PyTorch's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autograd import grad
-from minigrad.functions.creation import zeros, zeros_like
+from minigrad.autograd.recording import Recording, columns, rows, zeros_for
+from minigrad.functions.creation import zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.tape.tensor_base import TensorBase
 
@@ -33,7 +33,8 @@ def jacobian(
     tuple with one for each, and for a tuple of outputs a tuple of those. With ``create_graph`` it
     can be differentiated again. ``strict`` raises RuntimeError where an output does not depend on
     an input, which otherwise gives zeros. There is one backward pass for each element of the
-    output; ``vectorize`` and ``strategy`` are accepted and change nothing.
+    output. With ``strategy="forward-mode"`` a tangent is pushed for each element of the inputs.
+    ``vectorize`` is PyTorch's and changes nothing.
 
     >>> import minigrad as mg
     >>> mg.autograd.functional.jacobian(lambda x: x**2, mg.tensor([1.0, 2.0]))
@@ -41,12 +42,9 @@ def jacobian(
             [0., 4.]])
     """
     op = "jacobian"
-    xs, one_input = _inputs(op, inputs, create_graph)
-    with enable_grad():
-        ys, one_output = _outputs(op, func(*xs))
-        rows = [_rows(op, y, xs, create_graph, strict) for y in ys]
-    found = tuple(made[0] if one_input else made for made in rows)
-    return found[0] if one_output else found
+    forward = _is_forward(op, "strategy", strategy)
+    call = _Call(op, func, inputs, create_graph)
+    return call.by_output(_jacobians(call, forward, strict))
 
 
 def hessian(
@@ -60,7 +58,8 @@ def hessian(
     """The second derivatives of ``func``, whose output has one element.
 
     Its shape is twice that of the input; for a tuple of inputs entry [i][j] has the shapes of
-    inputs i and j. Options are as for :func:`jacobian`. Raises RuntimeError where the output has
+    inputs i and j. Options are as for :func:`jacobian`; ``outer_jacobian_strategy`` says how the
+    gradient is differentiated. Raises RuntimeError where the output has
     not one element.
 
     >>> import minigrad as mg
@@ -69,11 +68,10 @@ def hessian(
             [ 0., 12.]])
     """
     op = "hessian"
-    xs, one_input = _inputs(op, inputs, create_graph)
-    with enable_grad():
-        gradients = _function_gradients(op, func, xs, strict)
-        found = tuple(_rows(op, gradient, xs, create_graph, strict) for gradient in gradients)
-    return found[0][0] if one_input else found
+    forward = _is_forward(op, "outer_jacobian_strategy", outer_jacobian_strategy)
+    call = _Call(op, _gradients_of(op, func, strict), inputs, create_graph)
+    found = _jacobians(call, forward, strict)
+    return found[0][0] if call.one_input else tuple(found)
 
 
 def vjp(
@@ -94,12 +92,9 @@ def vjp(
     tensor([1., 3.])
     """
     op = "vjp"
-    xs, one_input = _inputs(op, inputs, create_graph)
-    with enable_grad():
-        ys, one_output = _outputs(op, func(*xs))
-        vs = _vectors(op, v, ys, "output")
-        found = _gradients(op, ys, xs, vs, create_graph, strict)
-    return _given_back(ys, one_output, create_graph), found[0] if one_input else found
+    call = _Call(op, func, inputs, create_graph)
+    vs = _vectors(op, v, call.outputs, "output")
+    return call.result(), call.by_input(_pulled(call, vs, strict))
 
 
 def jvp(
@@ -112,7 +107,7 @@ def jvp(
     """The output of ``func``, and the product of its Jacobian with the vector ``v``.
 
     ``v`` has the shape of the input and may be left out for one element. The product has the shape
-    of the output. It is computed by two backward passes, the second through the first.
+    of the output. It is computed by forward mode.
 
     >>> import minigrad as mg
     >>> y, product = mg.autograd.functional.jvp(mg.exp, mg.zeros(2), mg.tensor([1.0, 3.0]))
@@ -120,14 +115,13 @@ def jvp(
     tensor([1., 3.])
     """
     op = "jvp"
-    xs, _ = _inputs(op, inputs, create_graph)
-    vs = _vectors(op, v, xs, "input")
-    with enable_grad():
-        ys, one_output = _outputs(op, func(*xs))
-        ws = tuple(zeros_like(y).requires_grad_() for y in ys)
-        gradients = _gradients(op, ys, xs, ws, True, strict)
-        found = _gradients(op, gradients, ws, vs, create_graph, False)
-    return _given_back(ys, one_output, create_graph), found[0] if one_output else found
+    call = _Call(op, func, inputs, create_graph)
+    vs = _vectors(op, v, call.inputs, "input")
+    if strict:
+        _pulled(call, call.outputs, strict)
+    found = call.recording.push(vs, create_graph)
+    made = [zeros_like(y) if t is None else t for t, y in zip(found, call.outputs, strict=True)]
+    return call.result(), made[0] if call.one_output else tuple(made)
 
 
 def vhp(
@@ -144,14 +138,7 @@ def vhp(
     >>> mg.autograd.functional.vhp(lambda x: (x**3).sum(), x, v)[1]
     tensor([6., 0.])
     """
-    op = "vhp"
-    xs, one_input = _inputs(op, inputs, create_graph)
-    vs = _vectors(op, v, xs, "input")
-    with enable_grad():
-        y = _one_element(op, func(*xs))
-        gradients = _gradients(op, (y,), xs, None, True, strict)
-        found = _gradients(op, gradients, xs, vs, create_graph, strict)
-    return _given_back((y,), True, create_graph), found[0] if one_input else found
+    return _hessian_product("vhp", False, func, inputs, v, create_graph, strict)
 
 
 def hvp(
@@ -163,29 +150,92 @@ def hvp(
 ) -> tuple[Any, Tensors]:
     """The output of ``func``, one element, and the product of its Hessian with the vector ``v``.
 
-    The Hessian is symmetric, so this is :func:`vhp`.
+    The Hessian is symmetric, so this is the product of :func:`vhp`, by forward over reverse.
 
     >>> import minigrad as mg
     >>> x, v = mg.tensor([1.0, 2.0]), mg.tensor([0.0, 1.0])
     >>> mg.autograd.functional.hvp(lambda x: (x**3).sum(), x, v)[1]
     tensor([ 0., 12.])
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product("hvp", True, func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(
+    op: str,
+    forward: bool,
+    func: Callable[..., Any],
+    inputs: Tensors,
+    v: Tensors,
+    create_graph: bool,
+    strict: bool,
+) -> tuple[Any, Tensors]:
+    values: list[Any] = []
+    call = _Call(op, _gradients_of(op, func, strict, values), inputs, create_graph)
+    vs = _vectors(op, v, call.inputs, "input")
+    if forward and not strict:
+        pushed = call.recording.push(vs, create_graph)
+        found = [
+            zeros_like(x) if t is None else t for t, x in zip(pushed, call.inputs, strict=True)
+        ]
+    else:
+        found = _pulled(call, vs, strict)
+    value = values[0] if create_graph else values[0].detach()
+    return value, call.by_input(found)
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+class _Call:
+    """A call of ``func``, recorded, and whether it takes and returns one tensor or several."""
+
+    def __init__(
+        self, op: str, func: Callable[..., Any], inputs: Tensors, create_graph: bool
+    ) -> None:
+        xs, self.one_input = _listed(op, "inputs", inputs)
+        self.op, self.create_graph = op, create_graph
+        with enable_grad():
+            self.recording = Recording(xs, create_graph)
+            self.inputs = tuple(self.recording.inputs)
+            self.recording.run(lambda: func(*self.inputs), self._split)
+
+    def _split(self, result: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        self.outputs, self.one_output = _listed(self.op, "the outputs of func", result)
+        return self.outputs, ()
+
+    def result(self) -> Tensors:
+        """What func returned."""
+        found = self.outputs if self.create_graph else tuple(y.detach() for y in self.outputs)
+        return found[0] if self.one_output else found
+
+    def by_input(self, found: Sequence[Any]) -> Tensors:
+        """One value for each input."""
+        return found[0] if self.one_input else tuple(found)
+
+    def by_output(self, found: Sequence[Sequence[Any]]) -> Tensors:
+        """For each output a value for each input."""
+        made = tuple(self.by_input(each) for each in found)
+        return made[0] if self.one_output else made
+
+
+def _gradients_of(
+    op: str, func: Callable[..., Any], strict: bool, values: list[Any] | None = None
+) -> Callable[..., tuple[Any, ...]]:
+    """The gradients of the one element that func gives, to be differentiated again.
+
+    The element is added to ``values``.
+    """
+
+    def gradients(*xs: Any) -> tuple[Any, ...]:
+        inner = _Call(op, lambda *ys: _one_element(op, func(*ys)), xs, True)
+        if values is not None:
+            values.append(inner.outputs[0])
+        return tuple(_pulled(inner, (zeros_like(inner.outputs[0]) + 1.0,), strict))
+
+    return gradients
 
 
 # ---- inputs, outputs and vectors -----------------------------------------------------------------
-
-
-def _inputs(op: str, inputs: Tensors, create_graph: bool) -> tuple[tuple[Any, ...], bool]:
-    """Tensors to differentiate by, in place of the inputs, and whether it was one alone."""
-    xs, one = _listed(op, "inputs", inputs)
-    fresh = []
-    for x in xs:
-        if create_graph and x.requires_grad:
-            fresh.append(x.view(x.shape))  # a place of its own on the graph of the input
-        else:
-            fresh.append(x.detach().requires_grad_())
-    return tuple(fresh), one
 
 
 def _outputs(op: str, outputs: Tensors) -> tuple[tuple[Any, ...], bool]:
@@ -228,63 +278,50 @@ def _vectors(op: str, v: Tensors, like: tuple[Any, ...], what: str) -> tuple[Any
     return vs
 
 
-def _given_back(ys: tuple[Any, ...], one: bool, create_graph: bool) -> Tensors:
-    found = ys if create_graph else tuple(y.detach() for y in ys)
-    return found[0] if one else found
-
-
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _gradients(
-    op: str,
-    ys: tuple[Any, ...],
-    xs: tuple[Any, ...],
-    vs: tuple[Any, ...] | None,
-    create_graph: bool,
-    strict: bool,
-    retain_graph: bool | None = None,
-) -> tuple[Any, ...]:
-    """The gradients by xs; zeros where nothing depends on one, or an error if that is wanted."""
-    places = [k for k, y in enumerate(ys) if y.requires_grad]
-    if strict and len(places) < len(ys):
-        raise RuntimeError(f"[{op}] an output of func does not depend on the inputs")
-    if not places:
-        return tuple(zeros_like(x) for x in xs)
-    found = grad(
-        [ys[k] for k in places],
-        xs,
-        None if vs is None else [vs[k] for k in places],
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
+def _pulled(call: _Call, vs: Sequence[Any], strict: bool) -> list[Any]:
+    """The gradients by the inputs; zeros where nothing depends on one, or an error if strict."""
+    if strict and any(not y.requires_grad for y in call.outputs):
+        raise _no_output_error(call.op)
+    found = call.recording.pull(vs, graph=call.create_graph)
     if strict and any(g is None for g in found):
-        raise RuntimeError(f"[{op}] the output of func does not depend on one of the inputs")
-    return tuple(zeros_like(x) if g is None else g for g, x in zip(found, xs, strict=True))
+        raise _no_input_error(call.op)
+    return [zeros_like(x) if g is None else g for g, x in zip(found, call.inputs, strict=True)]
 
 
-def _function_gradients(
-    op: str, func: Callable[..., Any], xs: tuple[Any, ...], strict: bool
-) -> tuple[Any, ...]:
-    """The gradients of the one element that func gives, to be differentiated again."""
-    return _gradients(op, (_one_element(op, func(*xs)),), xs, None, True, strict)
-
-
-def _rows(
-    op: str, y: Any, xs: tuple[Any, ...], create_graph: bool, strict: bool
-) -> tuple[Any, ...]:
-    """The Jacobians of y by each of xs, a backward pass for each element of y."""
-    rows = [
-        _gradients(op, (one,), xs, None, create_graph, strict, retain_graph=True)
-        for one in y.reshape(-1).unbind()
+def _jacobians(call: _Call, forward: bool, strict: bool) -> list[tuple[Any, ...]]:
+    """For each output its Jacobians by all inputs."""
+    if strict and any(not y.requires_grad for y in call.outputs):
+        raise _no_output_error(call.op)
+    recording, graph = call.recording, call.create_graph
+    with enable_grad():  # a graph is created under no_grad, too
+        if forward:
+            by_input = [columns(recording, k, graph) for k in range(len(call.inputs))]
+            found = [[column[i] for column in by_input] for i in range(len(call.outputs))]
+        else:
+            found = [rows(recording, i, graph) for i in range(len(call.outputs))]
+    if strict and any(each is None for row in found for each in row):
+        raise _no_input_error(call.op)
+    return [
+        tuple(
+            zeros_for(each, (*y.shape, *x.shape), x.dtype)
+            for each, x in zip(row, call.inputs, strict=True)
+        )
+        for y, row in zip(call.outputs, found, strict=True)
     ]
-    if not rows:
-        return tuple(zeros((*y.shape, *x.shape), dtype=x.dtype) for x in xs)
-    return tuple(_stacked(column, y.shape) for column in zip(*rows, strict=True))
 
 
-def _stacked(rows: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    from minigrad.functions import stack
+def _no_output_error(op: str) -> RuntimeError:
+    return RuntimeError(f"[{op}] an output of func does not depend on the inputs")
 
-    return stack(rows).reshape(*shape, *rows[0].shape)
+
+def _no_input_error(op: str) -> RuntimeError:
+    return RuntimeError(f"[{op}] the output of func does not depend on one of the inputs")
+
+
+def _is_forward(op: str, name: str, given: str) -> bool:
+    if given not in ("forward-mode", "reverse-mode"):
+        raise ValueError(f'[{op}] {name} is {given!r}: give "forward-mode" or "reverse-mode"')
+    return given == "forward-mode"

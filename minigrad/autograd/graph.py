@@ -15,7 +15,7 @@ from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
 from minigrad.ops.table import Row
-from minigrad.runtime.errors import freed_error
+from minigrad.runtime.errors import forward_hook_error, freed_error
 from minigrad.tape.engine import off_tape, unbroadcast
 from minigrad.tape.hooks import Removable
 from minigrad.tape.node import Gradient, Node
@@ -187,6 +187,10 @@ class _HookedOp:
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
         return self._run(node, g, rules(self.op)[1])
+
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        """Refuse: hooks change gradients."""
+        raise forward_hook_error(self.name)
 
     def _run(self, node: Node, g: Any, rule: Callable[[Node, Any], Any]) -> list[Any]:
         for before in tuple(self.before):

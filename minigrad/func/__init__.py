@@ -1,7 +1,24 @@
-"""Function transforms (``torch.func``): ``grad``, ``vmap``, ``functional_call`` and their kin."""
+"""Function transforms (``torch.func``): derivatives, ``vmap``, and modules as functions."""
 
 from minigrad.func.batching import vmap
-from minigrad.func.gradients import grad, value_and_grad
-from minigrad.func.modules import functional_call
+from minigrad.func.gradients import grad, value_and_grad, vjp
+from minigrad.func.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vhp
+from minigrad.func.modules import functional_call, stack_module_state
+from minigrad.func.tangents import jvp, linearize
 
-__all__ = ["functional_call", "grad", "value_and_grad", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "value_and_grad",
+    "vhp",
+    "vjp",
+    "vmap",
+]

@@ -1,4 +1,4 @@
-"""``functional_call``: modules called as functions of their parameters."""
+"""Modules as functions of their parameters: ``functional_call`` and ``stack_module_state``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.functions import stack
 from minigrad.nn.module import Module, Parameter
 
-__all__ = ["functional_call"]
+__all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(
@@ -41,6 +42,54 @@ def functional_call(
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(_placed(module, given, tie_weights, strict)):
         return module(*arguments, **(kwargs or {}))
+
+
+def stack_module_state(
+    models: Sequence[Module],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters of several models of one class, stacked by name, and their buffers.
+
+    With ``vmap`` of a ``functional_call`` all models run at once. The stacked parameters are leaves
+    that require grad as the models' do.
+
+    Raises RuntimeError without a model, and for models of several classes, in both modes, or of
+    which some parameters are frozen and others are not.
+
+    >>> import minigrad as mg
+    >>> models = [mg.nn.Linear(2, 1) for _ in range(3)]
+    >>> parameters, buffers = mg.func.stack_module_state(models)
+    >>> {name: x.shape for name, x in parameters.items()}
+    {'weight': (3, 1, 2), 'bias': (3, 1)}
+    """
+    op = "stack_module_state"
+    if not models:
+        raise RuntimeError(f"[{op}] there is no model: give one or more")
+    if any(type(model) is not type(models[0]) for model in models):
+        names = sorted({type(model).__name__ for model in models})
+        raise RuntimeError(f"[{op}] models must be of one class, not {' and '.join(names)}")
+    if any(model.training is not models[0].training for model in models):
+        raise RuntimeError(f"[{op}] some models are in training mode, some are not: choose one")
+    parameters = _stacked(op, [dict(model.named_parameters()) for model in models])
+    buffers = _stacked(op, [dict(model.named_buffers()) for model in models])
+    return parameters, buffers
+
+
+def _stacked(op: str, states: list[dict[str, Any]]) -> dict[str, Any]:
+    """Tensors of the same name on top of each other, as leaves."""
+    made = {}
+    for name in states[0]:
+        tensors = [state[name] for state in states if name in state]
+        if len(tensors) < len(states):
+            raise RuntimeError(f"[{op}] a model has no {name!r}: models must have the same names")
+        grads = {x.requires_grad for x in tensors}
+        if len(grads) > 1:
+            raise RuntimeError(f"[{op}] {name!r} requires grad in some models, and not in others")
+        shapes = {x.shape for x in tensors}
+        if len(shapes) > 1:
+            found = " and ".join(map(str, sorted(shapes)))
+            raise RuntimeError(f"[{op}] {name!r} has the shapes {found}: they must be one")
+        made[name] = stack([x.detach() for x in tensors]).requires_grad_(grads.pop())
+    return made
 
 
 def _placed(

@@ -59,6 +59,32 @@ def _by_scores(
     return (by_weights - by_weights.scale(w).sum((-1,), True)).scale(w)
 
 
+def _pushed(
+    tangents: tuple[T | None, ...],
+    queries: T,
+    keys: T,
+    values: T,
+    saved: SavedValues,
+    causal: bool,
+    scale: float,
+) -> T:
+    """As softmax's, with the tangent of the scores; that of a mask comes last."""
+    q, k, v, *mask = tangents
+    w = attention_weights(queries, keys, saved.operand(ATTENTION.name), causal, scale)
+    parts = [
+        None if q is None else (q * scale) @ keys.mT,
+        None if k is None else (queries * scale) @ k.mT,
+        *mask,
+    ]
+    scores = [part for part in parts if part is not None]
+    made = [] if v is None else [w @ v]
+    if scores:
+        by_scores = sum(scores[1:], scores[0])
+        spread = w.scale(by_scores)
+        made.append((spread - w.scale(spread.sum((-1,), True))) @ values)
+    return sum(made[1:], made[0])
+
+
 def _by_query(
     g: T, queries: T, keys: T, values: T, saved: SavedValues, causal: bool, scale: float
 ) -> T:
@@ -84,6 +110,7 @@ ATTENTION = custom(
     _by_key,
     _by_value,
     together=_vjp(False),
+    jvp=_pushed,
     doc="softmax(queries @ keys.mT * scale + mask) @ values, keeping no matrix of weights",
 )
 ATTENTION_BY_MASK = custom(
@@ -94,5 +121,6 @@ ATTENTION_BY_MASK = custom(
     _by_value,
     _by_scores,
     together=_vjp(True),
+    jvp=_pushed,
     doc="the same for a mask that has a gradient",
 )

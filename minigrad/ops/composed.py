@@ -72,6 +72,7 @@ _WITH_PARTIAL = custom(
     "with_partial",
     lambda x, value, by_x: value._h,
     lambda g, x, value, by_x: g.scale(by_x(x)),
+    symmetric=True,
     doc="a value that was made of x, whose partial derivative is a function of x",
 )
 _WITH_PARTIALS = custom(
@@ -79,6 +80,7 @@ _WITH_PARTIALS = custom(
     lambda a, b, value, by_a, by_b: value._h,
     lambda g, a, b, value, by_a, by_b: g.scale(by_a(a, b)),
     lambda g, a, b, value, by_a, by_b: g.scale(by_b(a, b)),
+    symmetric=True,
     doc="a value that was made of a and b, whose partial derivatives are functions of both",
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.ops.reduction import part_of_root
-from minigrad.ops.table import bilinear, custom
+from minigrad.ops.table import Row, bilinear, custom
 from minigrad.runtime.native import kernels
 
 T = Any  # a Tensor; this layer stands below it
@@ -85,11 +85,16 @@ def _linear_by_weight(g: T, a: T) -> T:
     return g.reshape((rows, g.shape[-1])).mT @ a.reshape((rows, a.shape[-1]))
 
 
-LINEAR = custom(
+def _products(t: T, b: T) -> T:
+    return t.apply_row(LINEAR, beside=(b,))
+
+
+LINEAR: Row = custom(
     "linear",
     kernels.linear,
     _linear_by_input,
     _linear_by_weight,
+    jvp=(_products, lambda t, a: _products(a, t)),
     vjp_kernel=kernels.linear_vjp,
     fits=kernels.linear_fits,
     doc="a @ b^T: inputs by weights of shape (out, in)",
@@ -100,6 +105,7 @@ LINEAR_BIAS = custom(
     _linear_by_input,
     _linear_by_weight,
     lambda g: g.sum_to_size(g.shape[-1:]),
+    jvp=(_products, lambda t, a: _products(a, t), lambda t, size: t.expand(size)),
     vjp_kernel=kernels.linear_vjp,
     fits=kernels.linear_fits,
     doc="a @ b^T + bias",

@@ -64,6 +64,11 @@ CONV_BIAS = custom(
     _by_input,
     _by_weight,
     _by_bias,
+    jvp=(
+        lambda t, b, at: t.apply_row(CONV, at, beside=(b,)),
+        lambda t, a, at: a.apply_row(CONV, at, beside=(t,)),
+        lambda t, size, at: t.reshape((-1, *(1,) * len(at.size))).expand(size),
+    ),
     doc="the convolution plus a bias for each output channel",
 )
 CONV_SPREAD: Row = bilinear(

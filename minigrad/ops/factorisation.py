@@ -273,5 +273,6 @@ MATRIX_EXP: Row = custom(
     "matrix_exp",
     _forward("matrix_exp", _matrix_exp),
     _matrix_exp_vjp,
+    jvp=[lambda t, x: _matrix_exp_vjp(t, x.mT)],
     doc="the exponential, the sum of A^k / k! for k from 0 on",
 )

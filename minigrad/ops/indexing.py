@@ -90,6 +90,10 @@ INDEX_ADD = custom(
     lambda x, value, index: _combined(lib.MG_SUM, x, value, index),
     lambda g, index: g,
     lambda g, index: _apply(GATHER, g, index),
+    jvp=(
+        lambda t, index: t,
+        lambda t, shape, index: _apply(SCATTER_ADD, t, shape, index),
+    ),
     doc="x with [i0, i1, ...] += value, repeated indices added in order",
 )
 
@@ -117,13 +121,14 @@ def _unmasked(g: Array, shape: Shape, axes: int, places: Array) -> Array:
     return call(kernels.view_reshape, made, shape)
 
 
-MASKED = linear(
+MASKED: Row = linear(
     "masked",
     _masked,
     lambda g, shape, axes, places: _apply(SCATTER_ADD, g, _merged(shape, axes), (places,)).reshape(
         shape
     ),
     fused=_unmasked,
+    jvp=lambda t, axes, places: _apply(MASKED, t.contiguous(), axes, places),
     doc="what of a contiguous array is at some places of its first axes, counted through these",
 )
 
@@ -194,6 +199,10 @@ INDEX_PUT = custom(
     lambda x, value, index: _written(call(kernels.copy, x), index, value),
     lambda g, index: _apply(BLANK, g, index),
     lambda g, index: _apply(GATHER_LAST, g, index),
+    jvp=(
+        lambda t, index: _apply(BLANK, t, index),
+        lambda t, shape, index: _apply(SCATTER_LAST, t, shape, index),
+    ),
     doc="x with [i0, i1, ...] = value, the last of repeated indices wins",
 )
 
@@ -248,6 +257,10 @@ MASKED_PUT = custom(
     _masked_put,
     lambda g, mask, places: _apply(MASK_BLANK, g, mask),
     lambda g, b, mask, places: _apply(MASK_TAKEN, g, b.shape, places),
+    jvp=(
+        lambda t, mask, places: _apply(MASK_BLANK, t, mask),
+        lambda t, shape, mask, places: _apply(MASK_SPREAD, t, shape, places),
+    ),
     doc="x with the first elements of a value where a mask is true, in order",
 )
 

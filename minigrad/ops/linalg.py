@@ -83,6 +83,7 @@ INV = custom(
     "inv",
     kernels.inv,
     lambda g, y: -(y.mT @ g @ y.mT),
+    jvp=[lambda t, y: -(y @ t @ y)],
     doc="the inverse",
 )
 
@@ -102,18 +103,30 @@ SOLVE: Row = custom(
     lambda g, a, y: _solve_by_both(g, a, y)[0],
     _solve_by_b,
     joint=_solve_by_both,
+    jvp=(
+        lambda t, a, y: -a.apply_row(SOLVE, beside=(t @ y,)),
+        lambda t, a: a.apply_row(SOLVE, beside=(t,)),
+    ),
     doc="X with A @ X = B, for stacks of matrices of one batch shape",
 )
 
 
 def _triangular_by_both(g: T, a: T, y: T, upper: bool, unit: bool) -> tuple[T, T]:
     by_b = _triangular_by_b(g, a, upper, unit)
-    whole = -(by_b @ y.mT)
-    return whole.triu(int(unit)) if upper else whole.tril(-int(unit)), by_b
+    return _read(-(by_b @ y.mT), upper, unit), by_b
 
 
 def _triangular_by_b(g: T, a: T, upper: bool, unit: bool) -> T:
-    return a.mT.apply_row(SOLVE_TRIANGULAR, not upper, unit, beside=(g,))
+    return _substituted(a.mT, g, not upper, unit)
+
+
+def _read(a: T, upper: bool, unit: bool) -> T:
+    """The triangle that is read."""
+    return a.triu(int(unit)) if upper else a.tril(-int(unit))
+
+
+def _substituted(a: T, b: T, upper: bool, unit: bool) -> T:
+    return a.apply_row(SOLVE_TRIANGULAR, upper, unit, beside=(b,))
 
 
 SOLVE_TRIANGULAR: Row = custom(
@@ -122,6 +135,10 @@ SOLVE_TRIANGULAR: Row = custom(
     lambda g, a, y, upper, unit: _triangular_by_both(g, a, y, upper, unit)[0],
     _triangular_by_b,
     joint=_triangular_by_both,
+    jvp=(
+        lambda t, a, y, upper, unit: -_substituted(a, _read(t, upper, unit) @ y, upper, unit),
+        lambda t, a, upper, unit: _substituted(a, t, upper, unit),
+    ),
     doc="X with A @ X = B, for one triangle of A, whose diagonal may count as ones",
 )
 
@@ -195,6 +212,7 @@ DET = custom(
     "det",
     lambda a: call(kernels.det, a, False),
     lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * _cofactors(x),
+    jvp=[lambda t, x: (t * _cofactors(x)).sum((-2, -1))],
     doc="the determinant; its derivative never divides",
 )
 

@@ -33,6 +33,7 @@ HUBER = custom(
         lambda g, a, b, bound, square, line: _huber_fused(g, a, b, square, line),
         lambda g, a, b, bound, square, line: _huber_fused(g, b, a, square, line),
     ],
+    symmetric=True,
     doc="square * (a - b)^2, and from the bound on line * (|a - b| - bound / 2)",
 )
 
@@ -51,6 +52,7 @@ ENTROPY = custom(
     lambda g, a, b: g.scale((1.0 - b) / (1.0 - a).clamp(_LEAST) - b / a.clamp(_LEAST)),
     lambda g, a: g.scale(_bounded_log(1.0 - a, (-a).log1p()) - _bounded_log(a, a.log())),
     fused=[lambda g, a, b: call(kernels.binary_cross_entropy_vjp, (g, a, b), ()), None],
+    symmetric=True,
     doc="-(b log(a) + (1 - b) log(1 - a)), each logarithm at least -100",
 )
 SCORES = custom(
@@ -62,6 +64,7 @@ SCORES = custom(
         lambda g, a, b: call(kernels.binary_cross_entropy_with_logits_vjp, (g, a, b, b), ()),
         None,
     ],
+    symmetric=True,
     doc="(1 - b) softplus(a) + b softplus(-a)",
 )
 # "values" are the hits, by which the place of the third that is kept is known.
@@ -78,6 +81,7 @@ WEIGHTED_SCORES = custom(
         None,
         None,
     ],
+    symmetric=True,
     doc="(1 - b) softplus(a) + hits softplus(-a)",
 )
 
@@ -188,6 +192,13 @@ def _margin_by_weights(g: T, x: T, w: T, options: Options) -> T:
     return g.expand(target.shape).scale(losses).apply_row(SCATTER_ADD, w.shape, (target._h,))
 
 
+def _pushed(t: T, pull: Any, options: Options) -> T:
+    """The tangent of the loss: each target's depends on its own scores alone."""
+    if options[4] == lib.MG_LOSS_NONE:
+        return _rows(t.scale(pull(t.new_ones(options[0].shape)))).sum((1,))
+    return t.scale(pull(t.new_ones(()))).sum()
+
+
 def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[Row, Row]:
     """The row without weights, and that with a weight for each class."""
     return custom(
@@ -195,6 +206,7 @@ def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[R
         lambda x, options: _loss(x, None, options),
         lambda g, x, options: by_scores(g, x, None, options),
         fused=[lambda g, x, options: _fused(g, x, None, options)],
+        jvp=[_pushed],
         doc=doc,
     ), custom(
         f"weighted_{name}",
@@ -202,6 +214,7 @@ def _of_classes(name: str, by_scores: Any, by_weights: Any, doc: str) -> tuple[R
         lambda g, a, b, options: by_scores(g, a, b, options),
         lambda g, a, b, options: by_weights(g, a, b, options),
         fused=[_fused, None],
+        jvp=[_pushed, None],
         doc=f"{doc}, with a weight for each class",
     )
 

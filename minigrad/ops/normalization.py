@@ -58,6 +58,18 @@ def _of_rows(name: str, centred: bool, doc: str) -> Row:
         v = _rows(g, b).scale(b.reshape((b.size,)))
         return _back(v, h, rstd, (1,), centred).reshape(a.shape)
 
+    def push_x(t: T, a: T, b: T, stats: T, eps: float) -> T:
+        h, rstd = _standardised(_rows(a, b), (1,), centred, eps)
+        made = _back(_rows(t, b), h, rstd, (1,), centred)
+        return made.scale(b.reshape((b.size,))).reshape(a.shape)
+
+    def push_weight(t: T, a: T, b: T, stats: T, eps: float) -> T:
+        h, _ = _standardised(_rows(a, b), (1,), centred, eps)
+        return t.reshape((b.size,)).scale(h).reshape(a.shape)
+
+    def push_bias(t: T, a: T, b: T, stats: T, eps: float) -> T:
+        return t.expand(a.shape)
+
     def by_weight(g: T, a: T, b: T, stats: T, eps: float) -> T:
         h, _ = _standardised(_rows(a, b), (1,), centred, eps)
         return _rows(g, b).scale(h).sum((0,)).reshape(b.shape)
@@ -65,7 +77,8 @@ def _of_rows(name: str, centred: bool, doc: str) -> Row:
     def by_bias(g: T, a: T, b: T, stats: T, eps: float) -> T:
         return g.sum_to_size(b.shape)
 
-    return custom(name, forward, by_x, by_weight, by_bias, together=vjp, doc=doc)
+    pushes = (push_x, push_weight, push_bias)
+    return custom(name, forward, by_x, by_weight, by_bias, together=vjp, jvp=pushes, doc=doc)
 
 
 LAYER_NORM = _of_rows("layer_norm", True, "(x - mean) / sqrt(var + eps) * w + b over w's axes")
@@ -130,6 +143,22 @@ def _channels_by_bias(g: T, a: T, b: T, stats: T, groups: int, given: Given, eps
     return _planes(g).sum((0, 2))
 
 
+def _channels_push_x(t: T, a: T, b: T, stats: T, groups: int, given: Given, eps: float) -> T:
+    h, rstd = _normalised(a, stats, groups, given, eps)
+    v, axes = _sets(_planes(t), groups)
+    made = v.scale(rstd) if given else _back(v, h, rstd, axes, True)
+    return _planes(made.reshape(a.shape)).scale(b.reshape((-1, 1))).reshape(a.shape)
+
+
+def _channels_push_weight(t: T, a: T, b: T, stats: T, groups: int, given: Given, eps: float) -> T:
+    h, _ = _normalised(a, stats, groups, given, eps)
+    return t.reshape((-1, 1)).scale(_planes(h.reshape(a.shape))).reshape(a.shape)
+
+
+def _channels_push_bias(t: T, a: T, b: T, stats: T, groups: int, given: Given, eps: float) -> T:
+    return t.reshape((-1, *(1,) * (len(a.shape) - 2))).expand(a.shape)
+
+
 CHANNEL_NORM = custom(
     "channel_norm",
     _channels_forward,
@@ -137,5 +166,6 @@ CHANNEL_NORM = custom(
     _channels_by_weight,
     _channels_by_bias,
     together=_channels_vjp,
+    jvp=(_channels_push_x, _channels_push_weight, _channels_push_bias),
     doc="(x - mean) / sqrt(var + eps) * w + b over channels of all samples or groups of them",
 )

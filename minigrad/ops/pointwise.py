@@ -372,6 +372,7 @@ WHERE = custom(
     lambda g, c: g.where(c, 0.0),
     lambda g, c: g.masked_fill(c, 0.0),
     takes=_where_takes,
+    symmetric=True,
     doc="a where the condition c holds, else b",
 )
 
@@ -397,6 +398,7 @@ CLAMP = custom(
     lambda g, x, b, y: g.where(_clamp_passes(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_raised(x, b, y), 0.0),
     lambda g, x, b, y: g.where(_clamp_lowered(x, b, y), 0.0),
+    symmetric=True,
     doc="x between the bounds b (low) and high",
 )
 CLIP = with_numbers(

@@ -79,12 +79,20 @@ def _extremum_vjp(g: T, x: T, y: T, shape: tuple[int, ...], axes: Axes, keep: bo
     return hit.scale(g.reshape(kept) / hit.sum(axes, True))
 
 
+def _pushed(t: T, pull: Any, shape: tuple[int, ...], axes: Axes, keep: bool, *rest: Any) -> T:
+    """The tangent of a reduction: the sum of partials, which a pull of ones gives, times t."""
+    kept = keep_dims(shape, axes)
+    to = kept if keep else tuple([n for d, n in enumerate(shape) if d not in axes])
+    return t.scale(pull(t.new_ones(to))).apply_row(SUM, axes, keep)
+
+
 def _extremum(name: str, kernel: int, doc: str) -> Any:
     return custom(
         name,
         kernel,
         _extremum_vjp,
         fused=[lambda g, x, y, shape, axes, keep: call(kernels.extremum_vjp, g, x, y, axes, keep)],
+        jvp=[_pushed],
         doc=doc,
     )
 
@@ -129,6 +137,7 @@ TIED = custom(
     _tied_vjp,
     None,
     fused=[_tied_fused, None],
+    jvp=[lambda t, pull: t.scale(pull(t.new_ones(()))).sum(), None],
     doc="the mean of b, one element of a or two; all that equal one share its gradient evenly",
 )
 
@@ -168,6 +177,7 @@ PROD = custom(
     kernels.prod,
     _prod_vjp,
     fused=[_prod_fused],
+    jvp=[_pushed],
     doc="the product over the axes; its gradient never divides",
 )
 
@@ -256,6 +266,7 @@ VAR = custom(
             g, x, None, axes, keep, 2.0 * _degrees(shape, axes, correction), True
         )
     ],
+    jvp=[_pushed],
     doc="the variance over the axes, divided by n - correction; the data is read once",
 )
 STD: Row = custom(
@@ -267,6 +278,7 @@ STD: Row = custom(
             g, x, y, axes, keep, _degrees(shape, axes, correction), True
         )
     ],
+    jvp=[_pushed],
     doc="the root of the variance; its derivatives are 0 where it is",
 )
 NORM: Row = custom(
@@ -274,6 +286,7 @@ NORM: Row = custom(
     kernels.norm,
     _norm_vjp,
     fused=[lambda g, x, y, shape, axes, keep: _spread_vjp(g, x, y, axes, keep, 1.0, False)],
+    jvp=[_pushed],
     doc="the root of the sum of squares over the axes; its derivatives are 0 where it is",
 )
 
@@ -321,6 +334,7 @@ P_NORM: Row = custom(
     "p_norm",
     _p_norm,
     _p_norm_vjp,
+    jvp=[_pushed],
     doc="the root of order p of the sum of p-th powers of magnitudes; 0 where that is",
 )
 
@@ -335,6 +349,7 @@ LOGSUMEXP = custom(
     kernels.logsumexp,
     _logsumexp_vjp,
     fused=[lambda g, x, y, shape, axes, keep: call(kernels.logsumexp_vjp, g, x, y, axes, keep)],
+    jvp=[_pushed],
     doc="log(sum(exp(x))) over the axes, without overflow",
 )
 
@@ -343,6 +358,7 @@ SOFTMAX = custom(
     kernels.softmax,
     lambda g, y, axis: (g - g.scale(y).sum((axis,), True)).scale(y),
     fused=[kernels.softmax_vjp],
+    symmetric=True,
     doc="exp(x) / sum(exp(x)) along the axis",
 )
 
@@ -357,6 +373,7 @@ LOG_SOFTMAX = custom(
     kernels.log_softmax,
     _log_softmax_vjp,
     fused=[kernels.log_softmax_vjp],
+    jvp=[lambda t, y, axis: t - y.exp().scale(t).sum((axis,), True)],
     doc="x - logsumexp(x) along the axis",
 )
 

@@ -181,6 +181,7 @@ BETWEEN = custom(
     lambda g, part: _apply(WEIGHED, g, _rest(part)),
     lambda g, part: _apply(WEIGHED, g, part),
     fused=[lambda g, part: _weighed(g, _rest(part)), _weighed],
+    symmetric=True,
     doc="a + part * (b - a); where that is not finite, what has a part in it decides",
 )
 

@@ -31,6 +31,7 @@ VIEW = linear(
     lambda g, shape, to: g.reshape(shape),
     doc="the same elements in another shape, always a view",
     view=True,
+    jvp=lambda t, to: t.reshape(to),  # the strides of a tangent are its own
 )
 PERMUTE = linear(
     "permute",
@@ -122,10 +123,11 @@ SLICE_VIEW = linear(
     doc="a slice without the axes that an integer picked, or with new ones; a view",
     view=True,
 )
-PAD = linear(
+PAD: Row = linear(
     "pad",
     lambda x, to, start, value: _put(_filled(x, to, value), x, start, (1,) * len(to), x.shape),
     lambda g, shape, to, start, value: _apply(SLICE, g, start, (1,) * len(to), shape),
+    jvp=lambda t, to, start, value: _apply(PAD, t, to, start, 0.0),
     doc="one value everywhere, but the input from a start on",
 )
 SLICE_BLANK: Row = linear(
@@ -139,6 +141,10 @@ SLICE_PUT = custom(
     lambda x, value, *at: _put(call(kernels.copy, x), value, *at),
     lambda g, start, step, count: _apply(SLICE_BLANK, g, start, step, count),
     lambda g, start, step, count: _apply(SLICE, g, start, step, count),
+    jvp=(
+        lambda t, start, step, count: _apply(SLICE_BLANK, t, start, step, count),
+        lambda t, shape, start, step, count: _apply(EMBED, t, shape, start, step, count),
+    ),
     doc="the input with a slice of it replaced by another",
 )
 
@@ -238,6 +244,10 @@ DIAGONAL_PUT = custom(
     _diagonal_put,
     lambda g, offset: _apply(DIAGONAL_BLANK, g, offset),
     lambda g, offset: _apply(DIAGONAL, g, offset),
+    jvp=(
+        lambda t, offset: _apply(DIAGONAL_BLANK, t, offset),
+        lambda t, shape, offset: _apply(DIAG_EMBED, t, shape, offset),
+    ),
     doc="the input with the diagonal of the last two axes replaced",
 )
 

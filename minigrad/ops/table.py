@@ -73,7 +73,10 @@ class Row:
         "forward",
         "fused",
         "id",
+        "is_symmetric",
         "joint",
+        "jvp",
+        "jvp_needs",
         "keeps",
         "kernel",
         "name",
@@ -105,6 +108,8 @@ class Row:
         fused: Sequence[Forward | None] = (),
         together: Callable[..., Sequence[Array]] | int | None = None,
         joint: Formula | None = None,
+        jvp: Sequence[Formula | None] | Formula = (),
+        symmetric: bool = False,
         domain: Sequence[Interval] = (),
         special: Sequence[tuple[float, ...]] = (),
         accuracy: float | tuple[float, float] = 0,
@@ -135,6 +140,10 @@ class Row:
         self.fused = tuple(map(_function, fused)) or (None,) * len(self.derivatives)
         self.together = _function(together)  # one kernel for the gradients of all inputs
         self.joint = joint  # one formula for them, where all are wanted
+        # For forward mode, a formula of each input's tangent, or one of the tuple of all tangents.
+        # That of a symmetric row, whose Jacobians are their own transposes, is its derivative.
+        self.jvp = self.derivatives if symmetric else jvp if callable(jvp) else tuple(jvp)
+        self.is_symmetric = symmetric
         self.domain = tuple(domain)  # an interval per input on which it is smooth
         # The largest error in ULP in float32 and float64, where there is fused multiply-add; on the
         # plain baseline twice that. 0 stands for the correctly rounded result.
@@ -146,7 +155,9 @@ class Row:
         self.sources: dict[tuple[bool, ...], tuple[int, ...]] = {}  # what find_sources has found
         # For each derivative, the names it takes beside the upstream gradient.
         self.needs = tuple([self._parameters(d) for d in self.derivatives])
-        self.wants_shape = any("shape" in names for names in self.needs)
+        pushes = (self.jvp,) if callable(self.jvp) else self.jvp
+        self.jvp_needs = tuple([self._parameters(d) for d in pushes])
+        self.wants_shape = any("shape" in names for names in (*self.needs, *self.jvp_needs))
         self.keeps = self.saves([True] * len(self.derivatives))
         TABLE[name] = self
 
@@ -228,10 +239,12 @@ def linear(
     doc: str,
     fused: Forward | None = None,
     view: bool = False,
+    jvp: Formula | None = None,
 ) -> Row:
     """A row for an operation that is linear in its one input, perhaps with a faster transpose.
 
-    ``view`` says that the result may share the input's memory.
+    ``view`` says that the result may share the input's memory. ``jvp`` is what forward mode does
+    with a tangent where that is not the operation itself.
     """
     return Row(
         name,
@@ -242,6 +255,7 @@ def linear(
         derivatives=(transpose,),
         fused=(fused,),
         view=view,
+        jvp=() if jvp is None else (jvp,),
     )
 
 
@@ -276,6 +290,8 @@ def custom(
     fused: Sequence[Forward | None] = (),
     together: Callable[..., Sequence[Array]] | int | None = None,
     joint: Formula | None = None,
+    jvp: Sequence[Formula | None] | Formula = (),
+    symmetric: bool = False,
     vjp_kernel: int = -1,
     fits: int = -1,
     takes: Callable[..., bool] | None = None,
@@ -284,8 +300,11 @@ def custom(
 
     ``together`` is one for all inputs, whose derivatives then save the same arrays; ``joint`` is a
     formula for all, of what the first one takes, where all are wanted; ``vjp_kernel`` is as in
-    :func:`bilinear`. Whether the kernel takes some arrays is said by ``takes``, or by a kernel
-    with the number ``fits``.
+    :func:`bilinear`. ``jvp`` has a formula of each input's tangent, or is one of the tuple of all;
+    ``symmetric`` says that the derivatives serve as such. Without them forward mode transposes the
+    derivatives, and so where a formula is None. The names ``size`` and ``pull`` stand for the shape
+    of the output, and for this derivative as a function of the upstream gradient. Whether the
+    kernel takes some arrays is said by ``takes``, or by a kernel with the number ``fits``.
     """
     return Row(
         name,
@@ -297,6 +316,8 @@ def custom(
         fused=fused,
         together=together,
         joint=joint,
+        jvp=jvp,
+        symmetric=symmetric,
         vjp_kernel=vjp_kernel,
         fits=fits,
         takes=takes,
@@ -314,6 +335,7 @@ def with_numbers(
         lambda x, *numbers: call(kernel, (x,), numbers),
         d,
         fused=[lambda g, x, *numbers: call(vjp, (g, x), numbers[:taken])],
+        symmetric=True,
         doc=doc,
     )
 

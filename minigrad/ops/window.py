@@ -12,10 +12,10 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad.ops.indexing import SCATTER_ADD
+from minigrad.ops.indexing import GATHER, SCATTER_ADD
 from minigrad.ops.pointwise import ADD
 from minigrad.ops.table import Row, custom, linear, zero
-from minigrad.runtime.native import call, kernels, lib
+from minigrad.runtime.native import Array, call, kernels, lib
 
 Sizes = tuple[int, ...]
 
@@ -87,19 +87,28 @@ POOL_ARGMAX = zero(
 )
 
 
-def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
-    """g added to the maxima: in x as one line, where plane i starts at i * volume."""
+def _maxima(x: Any, at: PoolingWindows) -> Array:
+    """Where the maxima are: in x as one line, where plane i starts at i * volume."""
     axes = len(at.counts)
-    lead, volume, boxes = (
-        math.prod(x.shape[:-axes]),
-        math.prod(x.shape[-axes:]),
-        math.prod(at.counts),
-    )
+    lead, volume = math.prod(x.shape[:-axes]), math.prod(x.shape[-axes:])
     planes = call(kernels.arange, lib.MG_INT64, 0.0, 0.0, 0, volume, lead)
-    places = call(kernels.reshape, call(kernels.pool_argmax, x._h, _numbers(at)), (lead, boxes))
-    index = call(ADD.id, places, call(kernels.reshape, planes, (lead, 1)))
-    spread = _apply(SCATTER_ADD, g.reshape((lead, boxes)), (lead * volume,), (index,))
+    places = call(kernels.pool_argmax, x._h, _numbers(at))
+    places = call(kernels.reshape, places, (lead, math.prod(at.counts)))
+    index: Array = call(ADD.id, places, call(kernels.reshape, planes, (lead, 1)))
+    return index
+
+
+def _to_maxima(g: Any, x: Any, at: PoolingWindows) -> Any:
+    """g added to the maxima."""
+    index = _maxima(x, at)
+    spread = _apply(SCATTER_ADD, g.reshape(index.shape), (math.prod(x.shape),), (index,))
     return spread.reshape(x.shape)
+
+
+def _from_maxima(t: Any, x: Any, at: PoolingWindows) -> Any:
+    """t at the maxima."""
+    taken = _apply(GATHER, t.reshape((math.prod(x.shape),)), (_maxima(x, at),))
+    return taken.reshape((*x.shape[: -len(at.counts)], *at.counts))
 
 
 POOL_MAX = custom(
@@ -107,5 +116,6 @@ POOL_MAX = custom(
     lambda x, at: call(kernels.pool_max, x, _numbers(at)),
     _to_maxima,
     fused=(lambda g, x, at: call(kernels.pool_max_vjp, g, x, _numbers(at)),),
+    jvp=[lambda t, x, at: _from_maxima(t, x, at)],
     doc="the maximum of every window on the last axes; its gradient goes to the first of ties",
 )

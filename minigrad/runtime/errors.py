@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["freed_error", "hook_error", "misfit_error", "nested_error", "no_graph_error"]
+__all__ = [
+    "forward_hook_error",
+    "freed_error",
+    "hook_error",
+    "misfit_error",
+    "nested_error",
+    "no_graph_error",
+]
 
 
 def freed_error(node: Any) -> RuntimeError:
@@ -42,6 +49,14 @@ def misfit_error(x: Any, g: Any) -> Exception:
     return TypeError(
         f"[grad] the gradient is {g.dtype.name}, the tensor {x.dtype.name}: "
         f"convert it with .to(mg.{x.dtype.name})"
+    )
+
+
+def forward_hook_error(where: str) -> RuntimeError:
+    """A tangent comes to a node with a hook."""
+    return RuntimeError(
+        f"[jvp] {where} has a hook, which may change gradients: forward mode has none, so remove "
+        "the hook, or use reverse mode"
     )
 
 

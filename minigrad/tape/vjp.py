@@ -25,7 +25,7 @@ from minigrad.tape.tensor_base import wrap
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
-__all__ = ["rules", "unpack"]
+__all__ = ["fused_or_formula", "pointwise_formula", "rules", "unpack"]
 
 Rule = Callable[[Node, Any], Sequence[Any]]
 
@@ -49,7 +49,7 @@ def _formula_of(row: Row) -> Callable[[Row, int, Node, Any], Any]:
         return lambda row, i, node, g: derivative(g, i, *node.args)
     if row is SCALE:
         return _scale_formula
-    return _pointwise_formula if row.family == "pointwise" else _formula
+    return pointwise_formula if row.family == "pointwise" else _formula
 
 
 def _fused_rule(row: Row) -> Rule | None:
@@ -70,7 +70,7 @@ def _fused_rule(row: Row) -> Rule | None:
         return None
     if row.arity == 1 and not row.keeps:
         return linear_rule(row)
-    each = _each(row, _fused)
+    each = _each(row, fused_or_formula)
     by_formula = any(
         fused is None and derivative is not None
         for fused, derivative in zip(row.fused, row.derivatives, strict=True)
@@ -173,7 +173,8 @@ def _constant(derivative: Any, g: Tensor) -> Tensor:
     return -g if derivative == -1.0 else g * derivative
 
 
-def _pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+def pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    """The i-th partial of a pointwise row times a gradient or a tangent."""
     partial = row.derivatives[i]
     if not callable(partial):
         return _constant(partial, g)
@@ -190,7 +191,7 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     A factor of a zero gradient therefore counts for nothing, to any order.
     """
     if i == 0:
-        return _pointwise_formula(row, i, node, g)
+        return pointwise_formula(row, i, node, g)
     a = unpack(row, node, "a").to(g.dtype)
     return product(g, a)
 
@@ -200,7 +201,8 @@ def _formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     return row.derivatives[i](g, *saved, *_arguments(row, i, node))  # type: ignore[misc, operator]
 
 
-def _fused(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+def fused_or_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
+    """The gradient of the i-th input by its kernel, or by its formula where there is none."""
     fused = row.fused[i]
     if fused is None:
         return _formula(row, i, node, g)

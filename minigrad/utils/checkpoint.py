@@ -275,6 +275,9 @@ class _Output:
 
     graph_vjp = vjp
 
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        return tangents[0].parts.get(self.place)
+
 
 class _Checkpoint:
     """A checkpoint on the tape; ``outputs`` are the shapes and dtypes of its results."""
@@ -291,6 +294,16 @@ class _Checkpoint:
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
         return self._run(node, g, True)
+
+    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
+        from minigrad.tape.jvp import LinearMap
+
+        part, begin = node.saved, _next_serial()
+        results = part.again()
+        made = LinearMap(part.ends, results, begin).push(tangents, mode.enabled)
+        if len(made) == 1:
+            return made[0]
+        return Bundle({k: t for k, t in enumerate(made) if t is not None})
 
     def _run(self, node: Node, g: Any, graph: bool) -> list[Any]:
         part = node.saved

@@ -1,0 +1,205 @@
+"""A function that was run once, recorded: products with its Jacobian from both sides.
+
+``mg.func`` and ``mg.autograd.functional`` are made of it. The inputs are replaced by fresh tensors
+that share their values. What is computed from those alone can be given back off the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from minigrad.functions import stack
+from minigrad.functions.creation import eye, zeros, zeros_like
+from minigrad.functions.grad_modes import enable_grad
+from minigrad.functions.shaping import clone, contiguous
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.engine import gradients
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.jvp import LinearMap
+from minigrad.tape.node import Node, record
+from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
+
+__all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
+
+Tensors = Sequence[Any]
+
+
+class Recording:
+    """A call of a function on fresh tensors.
+
+    ``with_graph`` says whether results can be differentiated by something else than the inputs. It
+    is asked for by the caller, and granted where recording is on and there is anything else.
+    """
+
+    def __init__(self, inputs: Tensors, with_graph: bool = True) -> None:
+        self.with_graph = with_graph and is_grad_enabled()
+        self.inputs = [_fresh(x, self.with_graph) for x in inputs]
+        self.edges = [parent_of(x) for x in self.inputs]  # a write into an input would change it
+        self.begin = record(None, None, (), None, None).serial
+        self.outputs: list[Any] = []
+        self._linear: LinearMap | None = None
+
+    def run(self, function: Callable[[], Any], split: Callable[[Any], tuple[Tensors, Any]]) -> Any:
+        """The result of the function, recorded.
+
+        ``split`` parts it into the tensors to differentiate, and those that are given back beside.
+        """
+        with enable_grad():
+            result = function()
+        outputs, beside = split(result)
+        self.outputs = list(outputs)
+        self.with_graph = self.with_graph and self._has_others([*outputs, *beside])
+        return result
+
+    def _has_others(self, tensors: Tensors) -> bool:
+        """True if the graph of the tensors leads to more than the inputs."""
+        own = set(self.edges)
+        if any(type(edge) is Node for edge in own):
+            return True  # an input has a history
+        stack = [parent_of(y) for y in tensors]
+        seen = {None, *own}
+        while stack:
+            edge = stack.pop()
+            if edge in seen:
+                continue
+            if type(edge) is not Node or edge.serial < self.begin:
+                return True
+            seen.add(edge)
+            stack.extend(edge.parents or ())
+        return False
+
+    def _is_recorded(self, given: Tensors) -> bool:
+        others = any(g is not None and g._edge is not None for g in given)
+        return self.with_graph or (others and is_grad_enabled())
+
+    def pull(self, upstream: Tensors, retain_graph: bool = True, graph: Any = None) -> list[Any]:
+        """The gradients of the inputs by gradients of the outputs; None where none depends.
+
+        They are on the tape if ``graph`` says so, by default where there is anything else than the
+        inputs to differentiate by.
+        """
+        graph = self._is_recorded(upstream) if graph is None else graph
+        pairs = [
+            (parent_of(y), _given(g, y, graph))
+            for y, g in zip(self.outputs, upstream, strict=True)
+            if y._edge is not None and g is not None
+        ]
+        roots, backs = [edge for edge, _ in pairs], [g for _, g in pairs]
+        retain_graph = retain_graph or graph
+        found = gradients(roots, backs, retain_graph, graph, set(self.edges)) if roots else {}
+        return _unshared([found.get(edge) for edge in self.edges], upstream)
+
+    def push(self, tangents: Tensors, graph: Any = None) -> list[Any]:
+        """The tangents of the outputs by tangents of the inputs; None where none depends."""
+        graph = self._is_recorded(tangents) if graph is None else graph
+        if self._linear is None:
+            self._linear = LinearMap(self.edges, self.outputs, self.begin)
+        made = self._linear.push(
+            [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)], graph
+        )
+        return _unshared(made, tangents)
+
+    def shown(self, x: Any) -> Any:
+        """What the function returned as the caller may have it: on the tape of others alone."""
+        return x if self.with_graph else off_graph(x)
+
+
+def _fresh(x: Any, with_graph: bool) -> Any:
+    """A tensor with the values of x: on the graph of x, or a leaf."""
+    if with_graph and x._edge is not None:
+        return clone(x)  # a write of the function's must not reach x
+    return x.detach().requires_grad_()
+
+
+def off_graph(x: Any) -> Any:
+    """A tensor without its history; anything else as it is."""
+    is_on = isinstance(x, TensorBase) and x._edge is not None
+    return wrap(call(kernels.view_alias, x._h)) if is_on else x
+
+
+def _given(g: Any, like: Any, graph: bool) -> Any:
+    """A gradient or tangent in the dtype of its tensor, with its history if that counts."""
+    if g is None:
+        return None
+    with enable_grad():
+        return (g if graph else off_graph(g)).to(like.dtype)
+
+
+def _unshared(made: list[Any], given: Tensors) -> list[Any]:
+    """Results that share no memory with one another or with what was given."""
+    taken = {g._h.buffer for g in given if g is not None}
+    results = []
+    for x in made:
+        if x is not None:
+            if x._h.buffer in taken or x._h.overlapping:
+                with enable_grad():  # its history goes on
+                    x = clone(contiguous(x))
+            taken.add(x._h.buffer)
+        results.append(x)
+    return results
+
+
+# ---- Jacobians -----------------------------------------------------------------------------------
+
+
+def basis(x: Any) -> Iterator[Any]:
+    """The tensors of the shape of x with a 1 in one place, and else zeros."""
+    if x._h.size:
+        for row in eye(x._h.size, dtype=x.dtype).unbind():
+            yield row.reshape(x.shape)
+
+
+def rows(recording: Recording, place: int, graph: Any = None) -> list[Any]:
+    """The Jacobians of one output by all inputs, by a pull for each of its elements.
+
+    None where the output does not depend on an input.
+    """
+    y, none = recording.outputs[place], [None] * len(recording.outputs)
+    if y._edge is None:
+        return [None] * len(recording.inputs)
+    pulled = []
+    for one in basis(y):
+        upstream: list[Any] = [*none]
+        upstream[place] = one
+        pulled.append(recording.pull(upstream, True, graph))
+    return [
+        _joined(column, 0, (*y.shape, *x.shape), x)
+        for x, column in zip(recording.inputs, _columns(pulled, len(recording.inputs)), strict=True)
+    ]
+
+
+def columns(recording: Recording, place: int, graph: Any = None) -> list[Any]:
+    """The Jacobians of all outputs by one input, by a push for each of its elements.
+
+    None where an output does not depend on the input.
+    """
+    x, none = recording.inputs[place], [None] * len(recording.inputs)
+    pushed = []
+    for one in basis(x):
+        tangents: list[Any] = [*none]
+        tangents[place] = one
+        pushed.append(recording.push(tangents, graph))
+    return [
+        _joined(column, -1, (*y.shape, *x.shape), y)
+        for y, column in zip(
+            recording.outputs, _columns(pushed, len(recording.outputs)), strict=True
+        )
+    ]
+
+
+def _columns(found: list[list[Any]], count: int) -> list[tuple[Any, ...]]:
+    return list(zip(*found, strict=True)) if found else [()] * count
+
+
+def _joined(parts: tuple[Any, ...], dim: int, shape: tuple[int, ...], like: Any) -> Any:
+    """The parts side by side; None where none is there."""
+    if all(part is None for part in parts):
+        return None if parts else zeros(shape, dtype=like.dtype)
+    given = [zeros_like(like) if part is None else part for part in parts]
+    return stack(given, dim).reshape(shape)
+
+
+def zeros_for(found: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """What was found, or zeros where that is None."""
+    return zeros(shape, dtype=dtype) if found is None else found
