@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from minigrad.autograd import grad
 from minigrad.functions import stack
 from minigrad.functions.creation import eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.functions.shaping import clone, contiguous
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels
-from minigrad.tape.engine import gradients
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.jvp import LinearMap
 from minigrad.tape.node import Node, record
-from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, edge_of, wrap
 
 __all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
 
@@ -35,7 +36,7 @@ class Recording:
     def __init__(self, inputs: Tensors, with_graph: bool = True) -> None:
         self.with_graph = with_graph and is_grad_enabled()
         self.inputs = [_fresh(x, self.with_graph) for x in inputs]
-        self.edges = [parent_of(x) for x in self.inputs]  # a write into an input would change it
+        self.edges = [edge_of(x) for x in self.inputs]  # a write into an input would change it
         self.begin = record(None, None, (), None, None).serial
         self.outputs: list[Any] = []
         self._linear: LinearMap | None = None
@@ -57,7 +58,7 @@ class Recording:
         own = set(self.edges)
         if any(type(edge) is Node for edge in own):
             return True  # an input has a history
-        stack = [parent_of(y) for y in tensors]
+        stack = [edge_of(y) for y in tensors]
         seen = {None, *own}
         while stack:
             edge = stack.pop()
@@ -81,24 +82,26 @@ class Recording:
         """
         graph = self._is_recorded(upstream) if graph is None else graph
         pairs = [
-            (parent_of(y), _given(g, y, graph))
+            (y, g)
             for y, g in zip(self.outputs, upstream, strict=True)
             if y._edge is not None and g is not None
         ]
-        roots, backs = [edge for edge, _ in pairs], [g for _, g in pairs]
+        if not pairs:
+            return [None] * len(self.inputs)
+        ys, gs = [y for y, _ in pairs], [g for _, g in pairs]
         retain_graph = retain_graph or graph
-        found = gradients(roots, backs, retain_graph, graph, set(self.edges)) if roots else {}
-        return _unshared([found.get(edge) for edge in self.edges], upstream)
+        return list(grad(ys, self.inputs, gs, retain_graph, graph, allow_unused=True))
 
     def push(self, tangents: Tensors, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by tangents of the inputs; None where none depends."""
         graph = self._is_recorded(tangents) if graph is None else graph
+        given = [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)]
+        if running:
+            where = self.edges, self.inputs, self.outputs
+            return list(by_rules("pushed")(*where, given, self.begin, graph))
         if self._linear is None:
             self._linear = LinearMap(self.edges, self.outputs, self.begin)
-        made = self._linear.push(
-            [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)], graph
-        )
-        return _unshared(made, tangents)
+        return _unshared(self._linear.push(given, graph), tangents)
 
     def shown(self, x: Any) -> Any:
         """What the function returned as the caller may have it: on the tape of others alone."""
@@ -107,8 +110,9 @@ class Recording:
 
 def _fresh(x: Any, with_graph: bool) -> Any:
     """A tensor with the values of x: on the graph of x, or a leaf."""
+    given, x = x, by_rules("cut")(x) if running else x
     if with_graph and x._edge is not None:
-        return clone(x)  # a write of the function's must not reach x
+        return x if x is not given else clone(x)  # a write of the function's must not reach x
     return x.detach().requires_grad_()
 
 

@@ -14,19 +14,20 @@ from minigrad import functions as f
 from minigrad.func.batched_tensor import (
     BatchedTensor,
     Level,
+    has_level,
     is_batched,
     level_of,
     made,
     of_all_slices,
-    unshared,
 )
 from minigrad.functions import creation
 from minigrad.runtime.batched import BatchedOperandError
 from minigrad.runtime.dtypes import DType
 from minigrad.tape.engine import gradients as run_gradients
+from minigrad.tape.jvp import LinearMap
 from minigrad.tape.tensor_base import TensorBase, parent_of
 
-__all__ = ["gradients"]
+__all__ = ["gradients", "pushed"]
 
 
 def gradients(
@@ -45,13 +46,11 @@ def gradients(
         "allow_unused": allow_unused,
         "materialize_grads": materialize_grads,
     }
-    outputs = [unshared(y) for y in outputs]
-    inputs = [unshared(x) for x in inputs]
     upstream = [_upstream(y, g) for y, g in zip(outputs, upstream, strict=True)]
     level = level_of(outputs)
     if level is None:
         return _of_shared_outputs(outputs, inputs, upstream, how)
-    with_batch = [i for i, x in enumerate(inputs) if _has(x, level)]
+    with_batch = [i for i, x in enumerate(inputs) if has_level(x, level)]
     results: list[Any] = [None] * len(inputs)
     physical = [_strip(y, level, True) for y in outputs]
     started = [_strip(g, level, True) for g in upstream]
@@ -76,7 +75,6 @@ def _upstream(y: Any, g: Any) -> Any:
         return creation.ones(y.shape, dtype=y.dtype)
     if not isinstance(g, TensorBase):
         g = creation.tensor(g, y.dtype)
-    g = unshared(g)
     if g.shape != y.shape:
         raise ValueError(f"[grad] the gradient has shape {g.shape}, the tensor {y.shape}")
     kind: DType = y.dtype
@@ -86,23 +84,13 @@ def _upstream(y: Any, g: Any) -> Any:
 # ---- levels --------------------------------------------------------------------------------------
 
 
-def _has(x: Any, level: Level) -> bool:
-    """Whether a tensor is batched at this level, or a physical one of it is."""
-    while type(x) is BatchedTensor:
-        if is_batched(x, level):
-            return True
-        x = x._physical
-    return False
-
-
 def _strip(x: Any, level: Level, expand: bool) -> Any:
     """The physical tensor of a level, which may lie below others; its batch comes first."""
-    x = unshared(x)
     if is_batched(x, level):
         return x._physical
     if type(x) is BatchedTensor and x._level.number > level.number:
         below = _strip(x._physical, level, expand)
-        if not expand and not _has(x, level):
+        if not expand and not has_level(x, level):
             return x
         return made(x._level, f.movedim(below, 1, 0))
     return of_all_slices(x, level) if expand else x
@@ -205,3 +193,36 @@ def _of_each_upstream(
             for each in zip(*passes, strict=True)
         ]
     )
+
+
+# ---- forward mode --------------------------------------------------------------------------------
+
+
+def pushed(
+    edges: list[Any],
+    inputs: list[Any],
+    outputs: list[Any],
+    tangents: list[Any],
+    oldest: int,
+    recorded: bool,
+) -> list[Any]:
+    """The tangents of outputs by those of inputs, as of a LinearMap, where some are batched."""
+    level = level_of((inputs, outputs))
+    if level is None:
+        made_ = LinearMap(edges, outputs, oldest).push(tangents, True)
+        return [t if t is None or recorded else t.detach() for t in made_]
+    given = []
+    for x, t in zip(inputs, tangents, strict=True):
+        if t is not None and has_level(x, level):
+            t = _strip(t, level, True)
+        elif t is not None and has_level(t, level):
+            raise BatchedOperandError(
+                "[jvp] a tangent is one slice's, and its tensor is not: hand both to vmap"
+            )
+        given.append(t)
+    below = [_strip(x, level, False) for x in inputs], [_strip(y, level, False) for y in outputs]
+    found = pushed(edges, *below, given, oldest, recorded)
+    return [
+        t if t is None or not has_level(y, level) else _with_level(t, level)
+        for t, y in zip(found, outputs, strict=True)
+    ]

@@ -2,13 +2,13 @@
 
 A BatchedTensor holds a *physical* tensor, whose first dimension is the batch. It shows the dtype,
 the edge and the other dimensions of that. It has no array: ``_h`` is a BatchedArray, which no
-kernel takes, so no code can use the physical shape by mistake. A *shared* one holds a tensor that
-all slices have in common, without a batch, until a gradient by it is asked for.
+kernel takes, so no code can use the physical shape by mistake.
 """
 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +21,7 @@ from minigrad.runtime.batched import BatchedArray, BatchedOperandError, BatchedV
 from minigrad.runtime.native import call, kernels
 from minigrad.runtime.size import Size
 from minigrad.tape.grad_mode import mode, no_grad_scopes
-from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.node import LEAF
 from minigrad.tape.tensor_base import TensorBase, wrap
 
 __all__ = ["BatchedTensor", "Level", "level_of", "no_value", "of_all_slices", "write_error"]
@@ -32,36 +32,29 @@ _numbers = itertools.count()
 class Level:
     """One running vmap: the size of its batch. An inner level has a higher number."""
 
-    __slots__ = ("alive", "leaves", "number", "size")
+    __slots__ = ("alive", "number", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.number = next(_numbers)
         self.alive = True
-        self.leaves: list[BatchedTensor] = []
         running.append(self)
+        levels_of_thread().append(self)
 
     def end(self) -> None:
         """No tensor of this level can be used from here on."""
         self.alive = False
         running.remove(self)
-        for leaf in self.leaves:
-            leaf._physical = leaf._physical.detach()  # it and its node hold each other
+        levels_of_thread().remove(self)
 
 
-class _IntoLeaf:
-    """The node by which the gradient of all slices comes to a batched leaf."""
-
-    name = "batched leaf"
-
-    @staticmethod
-    def vjp(node: Node, g: Any) -> tuple[Any]:
-        return (g,)
-
-    graph_vjp = vjp
+_own = threading.local()
 
 
-_INTO_LEAF = _IntoLeaf()
+def levels_of_thread() -> list[Level]:
+    """The vmaps in which this thread is, from the outermost on."""
+    levels: list[Level] = _own.__dict__.setdefault("levels", [])
+    return levels
 
 
 def no_value(op: str) -> BatchedValueError:
@@ -84,44 +77,35 @@ def write_error(op: str, shape: Any, value: Any) -> RuntimeError:
 class BatchedTensor(Tensor):
     """All slices of a running vmap; see the top of this module."""
 
-    __slots__ = ("_is_leaf", "_level", "_physical", "_shared")
+    __slots__ = ("_level", "_physical")
 
     _level: Level
-    _physical: Any  # the batch in front; for a shared one the tensor that all slices have
-    _shared: bool
-    _is_leaf: bool
+    _physical: Any  # the tensor with all slices, the batch in front
 
     # ---- fields ----
 
     @property
     def _h(self) -> Any:  # type: ignore[override]
         _check_alive(self._level)
-        return BatchedArray(self._level, self._physical._h, self._shared)
+        return BatchedArray(self._level, self._physical._h)
 
     @property
     def _edge(self) -> Any:
-        return LEAF if self._is_leaf else self._physical._edge
+        return self._physical._edge
 
     @_edge.setter
     def _edge(self, edge: Any) -> None:
         if edge is not None and edge is not LEAF:
             raise BatchedOperandError("[vmap] a batched tensor has no node of its own")
-        _check_alive(self._level)
-        values = of_all_slices(self, self._level)
-        node = None if edge is None else record(_INTO_LEAF, None, (), None, self)
-        self._is_leaf = edge is LEAF
-        self._shared = False
-        self._physical = wrap(values._h, node)
-        if node is not None:
-            self._level.leaves.append(self)
+        self._physical._edge = edge
 
     def detach(self) -> Tensor:
         """The same memory, without a history."""
-        return made(self._level, self._physical.detach(), self._shared)
+        return made(self._level, self._physical.detach())
 
     def __repr__(self) -> str:
-        kind = "shared by all slices" if self._shared else f"one of {self._level.size} slices"
-        return f"tensor(..., shape={tuple(self.shape)}, dtype={self.dtype}, {kind})"
+        slices = f"one of {self._level.size} slices"
+        return f"tensor(..., shape={tuple(self.shape)}, dtype={self.dtype}, {slices})"
 
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
@@ -131,9 +115,6 @@ class BatchedTensor(Tensor):
     def __setitem__(self, index: Any, value: Any) -> None:
         source = value_for("index assignment", self, value)
         _check_levels("index assignment", self, (index, source))
-        if self._shared:
-            self._physical[_whole(index)] = _whole(source)
-            return
         physical = self._physical
         items = index if isinstance(index, tuple) else (index,)
         if all(item is None or item is ... or type(item) in (int, slice) for item in items):
@@ -166,22 +147,15 @@ class BatchedTensor(Tensor):
             raise ValueError(
                 f"[{op}] in place, the result of shape {result.shape} does not fit {self.shape}"
             )
-        if self._shared:
-            if level_of((result,)) is self._level:
-                raise write_error(op, self.shape, result.shape)
-            write(op, self._physical, _whole(result))
-        else:
-            write(op, self._physical, of_all_slices(result, self._level))
+        write(op, self._physical, of_all_slices(result, self._level))
 
 
-def made(level: Level, physical: Any, shared: bool = False) -> BatchedTensor:
+def made(level: Level, physical: Any) -> BatchedTensor:
     """A batched tensor around a physical one."""
     x = object.__new__(BatchedTensor)
     x._level = level
     x._physical = physical
-    x._shared = shared
-    x._is_leaf = False
-    x._shape = Size(physical.shape if shared else physical.shape[1:])
+    x._shape = Size(physical.shape[1:])
     x._grad = None
     return x
 
@@ -218,42 +192,51 @@ def tensors_in(values: Any) -> Any:
             yield from tensors_in((x.start, x.stop, x.step))
 
 
-def level_of(values: Any, shared: bool = False) -> Level | None:
-    """The innermost level of which a tensor among these is batched; or, also, shared."""
+def level_of(values: Any) -> Level | None:
+    """The innermost level of the batched tensors among these."""
     found: Level | None = None
     for x in tensors_in(values):
-        is_shared = x.shared if type(x) is BatchedArray else x._shared
-        level = x.level if type(x) is BatchedArray else x._level
+        level: Level = x.level if type(x) is BatchedArray else x._level
         _check_alive(level)
-        if (shared or not is_shared) and (found is None or level.number > found.number):
+        if found is None or level.number > found.number:
             found = level
-        if is_shared:
-            inner = level_of((x.held if type(x) is BatchedArray else x._physical,), shared)
-            if inner is not None and (found is None or inner.number > found.number):
-                found = inner
     return found
 
 
 def is_batched(x: Any, level: Level) -> bool:
-    """Whether a tensor has a value for each slice of this level."""
-    return type(x) is BatchedTensor and x._level is level and not x._shared
+    """Whether a tensor is one of this level."""
+    return type(x) is BatchedTensor and x._level is level
 
 
-def unshared(x: Any) -> Any:
-    """What all slices have in common, where this is it; anything else as it is."""
-    while type(x) is BatchedTensor and x._shared:
+def has_level(x: Any, level: Level) -> bool:
+    """Whether a tensor has a value for each slice of this level, which may lie below others."""
+    while type(x) is BatchedTensor:
+        if x._level is level:
+            return True
         x = x._physical
-    while type(x) is BatchedArray and x.shared:
-        x = x.held
-    return x
+    return False
 
 
 def of_all_slices(x: Any, level: Level) -> Any:
     """The physical tensor of a level: of a tensor that is not batched there, an expanded one."""
-    if is_batched(x, level):
-        return x._physical
-    x = unshared(x)
-    return f.expand(x, (level.size, *x.shape))
+    return x._physical if is_batched(x, level) else f.expand(x, (level.size, *x.shape))
+
+
+def cut(x: Any) -> Any:
+    """A tensor with a value for each slice of the vmaps in which this thread is.
+
+    Such a tensor is differentiated by slice by slice. One that has all levels comes back itself.
+    """
+    for level in levels_of_thread():
+        if not has_level(x, level):
+            x = _with_slices(x, level)
+    return x
+
+
+def _with_slices(x: Any, level: Level) -> Any:
+    if type(x) is BatchedTensor and x._level.number > level.number:
+        return made(x._level, _with_slices(x._physical, level))
+    return made(level, f.expand(x, (level.size, *x.shape)))
 
 
 def every_slice(x: Any) -> Any:
@@ -263,17 +246,10 @@ def every_slice(x: Any) -> Any:
     return x.detach()
 
 
-def _whole(x: Any) -> Any:
-    """Without shared tensors, in an index too."""
-    if isinstance(x, tuple):
-        return tuple([_whole(item) for item in x])
-    return unshared(x)
-
-
 def _slice_of(x: Any, level: Level, place: int) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)([_slice_of(item, level, place) for item in x])
-    return x._physical.select(0, place) if is_batched(x, level) else unshared(x)
+    return x._physical.select(0, place) if is_batched(x, level) else x
 
 
 def _shape_only(x: Any) -> Any:
@@ -286,7 +262,7 @@ def _with_dims(x: Any, ndim: int, level: Level) -> Any:
     while x.ndim > ndim and x.shape[0] == 1:
         x = f.squeeze(x, 0)
     if not is_batched(x, level) or x.ndim >= ndim:
-        return x._physical if is_batched(x, level) else unshared(x)
+        return x._physical if is_batched(x, level) else x
     ones = (1,) * (ndim - x.ndim)
     return f.reshape(x._physical, (level.size, *ones, *x.shape))
 
@@ -345,7 +321,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         if (tracked or shows_tracked(target)) and not (no_grad_scopes and not mode.enabled):
             check_all_writable(name, target)
             copy = wrap(call(kernels.copy, target._h), target._edge)  # what the graph may keep
-            before = made(self._level, copy, self._shared)
+            before = made(self._level, copy)
             args = tuple([before if x is self else x for x in args])
             kwargs = {key: before if x is self else x for key, x in kwargs.items()}
         result = function(before, *args, **kwargs)

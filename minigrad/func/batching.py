@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from minigrad import functions as f
-from minigrad.func.batched_tensor import Level, is_batched, made, unshared
+from minigrad.func.batched_tensor import Level, is_batched, made
 from minigrad.func.trees import Tree, mapped
 from minigrad.random import (
     Draws,
@@ -134,9 +134,7 @@ def _joined(dim: int | None, *parts: Any) -> Any:
 
 
 def _batched(level: Level, x: Any, dim: int | None) -> Any:
-    if dim is not None:
-        return made(level, f.movedim(x, dim, 0))
-    return made(level, x, True) if isinstance(x, TensorBase) and x.dtype.is_floating_point else x
+    return x if dim is None else made(level, f.movedim(x, dim, 0))
 
 
 def _unbatched(level: Level, given: Any, dim: int | None) -> Any:
@@ -144,7 +142,6 @@ def _unbatched(level: Level, given: Any, dim: int | None) -> Any:
         raise TypeError(f"[vmap] the function returned {type(given).__name__}, not a tensor")
     x: Any = given
     if not is_batched(x, level):
-        x = unshared(x)
         if dim is None:
             return x
         return f.stack([x] * level.size, dim)

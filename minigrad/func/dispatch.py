@@ -14,7 +14,7 @@ from typing import Any
 from minigrad import functions as f
 from minigrad._tensor.indexing import index_in_python
 from minigrad.func import batched_tensor as b
-from minigrad.func.batched_gradients import gradients as gradients
+from minigrad.func.batched_gradients import gradients, pushed
 from minigrad.func.batching_rules import Call, rule_of
 from minigrad.functions.shaping import split_in_python
 from minigrad.ops.table import Row
@@ -27,6 +27,7 @@ from minigrad.tape.tensor_base import TensorBase, wrap
 __all__ = [
     "basic_index",
     "check_writable",
+    "cut",
     "every_slice",
     "gradients",
     "kernel",
@@ -34,13 +35,14 @@ __all__ = [
     "looped",
     "no_parent",
     "no_value",
+    "pushed",
     "row",
     "split",
     "wrapped",
     "write",
 ]
 
-check_writable, every_slice = b.check_all_writable, b.every_slice
+check_writable, cut, every_slice = b.check_all_writable, b.cut, b.every_slice
 no_value, write = b.no_value, b.write
 
 # Kernels whose result's shape depends on values.
@@ -68,15 +70,8 @@ def row(row: Row, inputs: Any, args: Any) -> Any:
         return NotImplemented
     if args is None:
         args = (tuple(range(inputs[0].ndim)), False)
-    asked = b.level_of((inputs, args), shared=True)
-    if row.name == "view" and inputs[0]._shared and inputs[0].shape == args[0]:
-        assert asked is not None
-        inputs = (b.made(asked, b.of_all_slices(inputs[0], asked)),)  # to differentiate by
-    inputs = [b.unshared(x) for x in inputs]
-    args = _unshared(args)
     level = b.level_of((inputs, args))
-    if level is None:
-        return _run(row, inputs, args)
+    assert level is not None
     rule = rule_of(row)
     one = Call(row, level, inputs, args)
     physical = None
@@ -135,7 +130,7 @@ def _cut_tree(x: Any, level: b.Level | None, place: int) -> Any:
         return type(x)([_cut_tree(one, level, place) for one in x])
     if level is not None and b.is_batched(x, level):
         return x._physical.select(0, place)
-    return b.unshared(x)
+    return x
 
 
 def _stacked_trees(name: str, level: b.Level, results: list[Any]) -> Any:
@@ -163,13 +158,6 @@ def depends(name: str) -> RuntimeError:
         f"[{name}] in vmap the shape of the result would depend on each slice's values: choose "
         'with where() in place of a mask, or call vmap with fallback="loop"'
     )
-
-
-def _unshared(args: Any) -> Any:
-    if isinstance(args, (list, tuple)) and arrays_in(args):
-        parts = [_unshared(x) for x in args]
-        return type(args)(*parts) if hasattr(args, "_fields") else type(args)(parts)
-    return b.unshared(args)
 
 
 def _cut(args: Any, level: b.Level, place: int, copies: bool = False) -> Any:
@@ -252,10 +240,8 @@ def kernel(number: int, args: Any) -> Any:
     name, title = names[number], titles[number]
     if _in_a_row():
         raise BatchedOperandError(f"[{title}] does not take a batched tensor")
-    args = tuple(_unshared(args))
     level = b.level_of(args)
-    if level is None:
-        return call(number, *args)
+    assert level is not None
     writes = signatures[number].endswith(":s")
     if name in _DATA_DEPENDENT:
         raise depends(title)
@@ -294,7 +280,7 @@ def _together(title: str, level: b.Level, results: list[Any]) -> Any:
 
 def wrapped(handle: BatchedArray, edge: Any) -> Any:
     """A batched array as a tensor."""
-    return b.made(handle.level, wrap(handle.held, edge), handle.shared)
+    return b.made(handle.level, wrap(handle.held, edge))
 
 
 def no_parent() -> BatchedOperandError:

@@ -32,18 +32,17 @@ class BatchedValueError(RuntimeError):
 class BatchedArray:
     """The array that a batched tensor shows: that of one slice, without its values.
 
-    ``held`` is the array of all slices, the batch in front, or one that all slices share.
+    ``held`` is the array of all slices, the batch in front.
     """
 
-    __slots__ = ("dtype", "held", "level", "shape", "shared")
+    __slots__ = ("dtype", "held", "level", "shape")
 
     weak = False
 
-    def __init__(self, level: Any, held: Any, shared: bool = False) -> None:
+    def __init__(self, level: Any, held: Any) -> None:
         self.level = level
         self.held = held
-        self.shared = shared
-        self.shape = held.shape if shared else held.shape[1:]
+        self.shape = held.shape[1:]
         self.dtype = held.dtype
 
     @property
@@ -62,8 +61,8 @@ class BatchedArray:
     @property
     def strides(self) -> tuple[int, ...]:
         """The steps of a slice."""
-        strides: tuple[int, ...] = self.held.strides
-        return strides if self.shared else strides[1:]
+        strides: tuple[int, ...] = self.held.strides[1:]
+        return strides
 
     @property
     def contiguous(self) -> bool:

@@ -10,7 +10,7 @@ import weakref
 from _thread import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minigrad.runtime.batched import batched_parent, batched_wrap
+from minigrad.runtime.batched import batched_parent, batched_wrap, running
 from minigrad.runtime.dtypes import DType, by_code
 from minigrad.runtime.errors import misfit_error
 from minigrad.runtime.native import Array, call, kernels
@@ -29,6 +29,7 @@ __all__ = [
     "TensorBase",
     "Views",
     "copied",
+    "edge_of",
     "link",
     "mark",
     "parent_of",
@@ -108,6 +109,13 @@ def parent_of(x: TensorBase, /) -> Parent:
     if type(x) is not _result_type:
         batched_parent(x)
     return x if edge is LEAF else edge
+
+
+def edge_of(x: TensorBase, /) -> Parent:
+    """As :func:`parent_of`, also of a batched tensor: that of the tensor with all slices."""
+    while running and hasattr(type(x), "_level"):
+        x = x._physical  # type: ignore[attr-defined]
+    return parent_of(x)
 
 
 # ---- views ---------------------------------------------------------------------------------------
