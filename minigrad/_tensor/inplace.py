@@ -101,7 +101,10 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
         return x
     check_writable(op, x)
     fitted = s.expand(s.to(source, x.dtype), x.shape)
-    old, new = x._edge, parent_of(fitted)
+    try:
+        old, new = x._edge, parent_of(fitted)
+    except BatchedOperandError:
+        raise by_rules("write_error")(op, x.shape, source.shape) from None
     edge = new if old is None else record(_OVERWRITE, None, (), None, old, new)
     _write_recorded(x, x, fitted, edge, new)
     return x

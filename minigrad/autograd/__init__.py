@@ -361,7 +361,8 @@ class Function:
         try:
             watch = _Watch(args, self.needs_input_grad) if recorded else None
         except BatchedOperandError:  # in vmap: a call for each slice
-            return by_rules("looped")(_Once(type(self)), *args)
+            cls = type(self)
+            return by_rules("looped")(cls.__name__, lambda *given: cls()(*given), *args)
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -447,17 +448,6 @@ class Function:
                 x = _Unpack(x, node, ops[place] if several else None, is_output, unknown)  # type: ignore[index]
             kept.append(x)
         return tuple(kept)
-
-
-class _Once:
-    """A call of a Function by a new instance."""
-
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
-        self.__name__ = cls.__name__
-
-    def __call__(self, *args: Any) -> Any:
-        return self.cls()(*args)
 
 
 def _raw(cls: type, name: str) -> Any:

@@ -164,8 +164,10 @@ def write(op: str, x: Any, result: Any) -> None:
     """Write the result of an operation on ``x`` over it, whatever the levels of both."""
     if isinstance(x, BatchedTensor):
         x._write(op, result)
-    else:
+    elif level_of((result,)) is None:
         update(op, x, result)
+    else:
+        raise write_error(op, x.shape, result.shape)
 
 
 def _check_alive(level: Level) -> None:

@@ -131,7 +131,7 @@ def _alike(c: Call) -> Any:
     return c.run(*[f.contiguous(c.whole(i)) for i in range(len(c.inputs))])
 
 
-@_rule("clone to shrink hardtanh elu clip")
+@_rule("clone to shrink hardtanh elu clip units")
 def _each(c: Call) -> Any:
     """Element by element, with numbers beside."""
     return c.run(c.physical(0))
@@ -255,7 +255,15 @@ def _on_last(least: int) -> Callable[[Call], Any]:
     return rule
 
 
-_rule("diagonal triangle diagonal_blank inv cholesky det cofactors matrix_exp")(_on_last(2))
+_rule("diagonal triangle diagonal_blank inv cholesky det cofactors slogdet matrix_exp")(_on_last(2))
+_rule("eigh eigvalsh svd svdvals qr basis marked")(_on_last(2))
+
+
+@_rule("pinv")
+def _inverted(c: Call) -> Any:
+    if c.ndim(0) < 2 or not all(isinstance(x, (int, float)) for x in c.args):
+        return None
+    return c.run(c.physical(0))
 
 
 @_rule("windows pool_sum pool_max pool_argmax")

@@ -40,10 +40,11 @@ __all__ = [
     "split",
     "wrapped",
     "write",
+    "write_error",
 ]
 
 check_writable, cut, every_slice = b.check_all_writable, b.cut, b.every_slice
-no_value, write = b.no_value, b.write
+no_value, write, write_error = b.no_value, b.write, b.write_error
 
 # Kernels whose result's shape depends on values.
 _DATA_DEPENDENT = {"nonzero", "distinct", "repeat_positions", "bincount"}
@@ -54,11 +55,17 @@ def warn_of_loop(name: str) -> None:
     """Say once that an operation runs once for each slice."""
     if name not in _said:
         _said.add(name)
-        warnings.warn(
-            f"[vmap] {name} has no batching rule: it runs once for each slice",
-            UserWarning,
-            stacklevel=2,
-        )
+        text = f"[vmap] {name} has no batching rule: it runs once for each slice"
+        warnings.warn(text, UserWarning, stacklevel=_depth_of_program())
+
+
+def _depth_of_program() -> int:
+    """How many calls away the nearest line outside of this package is."""
+    frame: Any = sys._getframe(1)
+    depth = 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("minigrad"):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -115,20 +122,19 @@ def _check_loops(row: Row, args: Any) -> None:
             )
 
 
-def looped(function: Any, *args: Any) -> Any:
+def looped(name: str, function: Any, *args: Any) -> Any:
     """A function called once for each slice: for those with nodes of their own."""
     level = b.level_of(args)
-    if level is None:
-        return function(*_cut_tree(args, None, 0))
-    warn_of_loop(function.__name__.strip("_"))
+    assert level is not None
+    warn_of_loop(name)
     results = [function(*_cut_tree(args, level, place)) for place in range(level.size)]
-    return _stacked_trees(function.__name__.strip("_"), level, results)
+    return _stacked_trees(name, level, results)
 
 
-def _cut_tree(x: Any, level: b.Level | None, place: int) -> Any:
+def _cut_tree(x: Any, level: b.Level, place: int) -> Any:
     if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
         return type(x)([_cut_tree(one, level, place) for one in x])
-    if level is not None and b.is_batched(x, level):
+    if b.is_batched(x, level):
         return x._physical.select(0, place)
     return x
 
@@ -182,6 +188,8 @@ def slice_of_array(held: Any, place: int) -> Any:
 # ---- kernels -------------------------------------------------------------------------------------
 
 
+# Kernels of functions that read their result: these run once for each slice themselves.
+_OF_OTHERS = {"median"}
 # Questions whose answer is no for each slice if it is no for all.
 _RARE = {"roots_extreme", "squares_lost", "norm_lost"}
 
@@ -238,7 +246,7 @@ def _in_a_row() -> bool:
 def kernel(number: int, args: Any) -> Any:
     """A kernel on arrays some of which are batched."""
     name, title = names[number], titles[number]
-    if _in_a_row():
+    if _in_a_row() or name in _OF_OTHERS:
         raise BatchedOperandError(f"[{title}] does not take a batched tensor")
     level = b.level_of(args)
     assert level is not None

@@ -118,11 +118,11 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    places = call(kernels.median, flat._h, 0, skip_nan)
     try:
+        places = call(kernels.median, flat._h, 0, skip_nan)
         lower, upper = to_lists(places)
     except BatchedOperandError:
-        made: Tensor = by_rules("looped")(_median_of_all, x, keepdim, skip_nan)
+        made: Tensor = by_rules("looped")("median", _median_of_all, x, keepdim, skip_nan)
         return made
     if lower == upper:  # the one of an odd number, or the NaN that is there
         places = call(kernels.view_slice, places, (0,), (1,), (1,))

@@ -117,7 +117,7 @@ def _apply(
         def steps(*inputs: Tensor) -> Tensor:
             return _apply(row, *inputs, cells=cells)
 
-        made: Tensor = by_rules("looped")(steps, projected, state, weight, *operand)
+        made: Tensor = by_rules("looped")(row.name, steps, projected, state, weight, *operand)
         return made
 
 
