@@ -197,7 +197,7 @@ class _Call:
         with enable_grad():
             self.recording = Recording(xs, create_graph)
             self.inputs = tuple(self.recording.inputs)
-            self.recording.run(lambda: func(*self.inputs), self._split)
+            self.recording.run(lambda: func(*self.recording.given), self._split)
 
     def _split(self, result: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         self.outputs, self.one_output = _listed(self.op, "the outputs of func", result)

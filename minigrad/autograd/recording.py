@@ -8,38 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from minigrad.autograd import grad
-from minigrad.functions import stack
-from minigrad.functions.creation import eye, zeros, zeros_like
+from minigrad.functions import cat, stack
+from minigrad.functions.creation import arange, eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
-from minigrad.functions.shaping import clone, contiguous
+from minigrad.functions.shaping import clone, contiguous, movedim
 from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.jvp import LinearMap
-from minigrad.tape.node import Node, record
-from minigrad.tape.tensor_base import TensorBase, edge_of, wrap
+from minigrad.tape.node import LEAF, Node, record
+from minigrad.tape.tensor_base import TensorBase, edge_of, result_type, wrap
 
 __all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
 
 Tensors = Sequence[Any]
 
+# Leaves that were the inputs of calls that are over, by id: nobody else differentiates by them.
+_finished: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
 
 class Recording:
-    """A call of a function on fresh tensors.
+    """A call of a function on fresh tensors: those ``given``, which it may write into.
 
+    ``inputs`` have their places on the tape as they were before.
     ``with_graph`` says whether results can be differentiated by something else than the inputs. It
     is asked for by the caller, and granted where recording is on and there is anything else.
     """
 
     def __init__(self, inputs: Tensors, with_graph: bool = True) -> None:
         self.with_graph = with_graph and is_grad_enabled()
-        self.inputs = [_fresh(x, self.with_graph) for x in inputs]
-        self.edges = [edge_of(x) for x in self.inputs]  # a write into an input would change it
+        self.given = [_fresh(x, self.with_graph) for x in inputs]
+        self.inputs = [_in_place_of(x) for x in self.given]
+        self.edges = [edge_of(x) for x in self.inputs]
         self.begin = record(None, None, (), None, None).serial
         self.outputs: list[Any] = []
         self._linear: LinearMap | None = None
+        self._batched: BatchedLinearMap | None = None
 
     def run(self, function: Callable[[], Any], split: Callable[[Any], tuple[Tensors, Any]]) -> Any:
         """The result of the function, recorded.
@@ -51,6 +59,8 @@ class Recording:
         outputs, beside = split(result)
         self.outputs = list(outputs)
         self.with_graph = self.with_graph and self._has_others([*outputs, *beside])
+        leaves = [edge for edge in self.edges if isinstance(edge, TensorBase)]
+        _finished.update({id(leaf): leaf for leaf in leaves})
         return result
 
     def _has_others(self, tensors: Tensors) -> bool:
@@ -64,10 +74,13 @@ class Recording:
             edge = stack.pop()
             if edge in seen:
                 continue
-            if type(edge) is not Node or edge.serial < self.begin:
-                return True
             seen.add(edge)
-            stack.extend(edge.parents or ())
+            if type(edge) is Node:
+                if edge.serial < self.begin:
+                    return True
+                stack.extend(edge.parents or ())
+            elif id(edge) not in _finished:
+                return True
         return False
 
     def _is_recorded(self, given: Tensors) -> bool:
@@ -96,12 +109,21 @@ class Recording:
         """The tangents of the outputs by tangents of the inputs; None where none depends."""
         graph = self._is_recorded(tangents) if graph is None else graph
         given = [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)]
-        if running:
+        if running:  # vmap, which has another way where a tensor is batched
             where = self.edges, self.inputs, self.outputs
             return list(by_rules("pushed")(*where, given, self.begin, graph))
         if self._linear is None:
             self._linear = LinearMap(self.edges, self.outputs, self.begin)
         return _unshared(self._linear.push(given, graph), tangents)
+
+    def push_many(self, place: int, batch: Any, graph: Any = None) -> list[Any]:
+        """The tangents of the outputs by a batch of tangents of one input, the batch in front."""
+        graph = self._is_recorded([batch]) if graph is None else graph
+        if self._batched is None:
+            self._batched = BatchedLinearMap(self.edges, self.outputs, self.begin)
+        tangents: list[Any] = [None] * len(self.inputs)
+        tangents[place] = batch
+        return self._batched.push(tangents, graph)
 
     def shown(self, x: Any) -> Any:
         """What the function returned as the caller may have it: on the tape of others alone."""
@@ -114,6 +136,11 @@ def _fresh(x: Any, with_graph: bool) -> Any:
     if with_graph and x._edge is not None:
         return x if x is not given else clone(x)  # a write of the function's must not reach x
     return x.detach().requires_grad_()
+
+
+def _in_place_of(x: Any) -> Any:
+    """A tensor that stays where x is on the tape now, and that nobody can write into."""
+    return x if x._edge is LEAF else wrap(call(kernels.view_alias, x._h), x._edge)
 
 
 def off_graph(x: Any) -> Any:
@@ -173,23 +200,69 @@ def rows(recording: Recording, place: int, graph: Any = None) -> list[Any]:
     ]
 
 
-def columns(recording: Recording, place: int, graph: Any = None) -> list[Any]:
-    """The Jacobians of all outputs by one input, by a push for each of its elements.
+def columns(
+    recording: Recording, place: int, graph: Any = None, chunk_size: int | None = None
+) -> list[Any]:
+    """The Jacobians of all outputs by one input, by a push of all its basis tensors.
 
-    None where an output does not depend on the input.
+    So many are pushed at once as ``chunk_size`` says, by default all of a moderate size. None where
+    an output does not depend on the input.
     """
-    x, none = recording.inputs[place], [None] * len(recording.inputs)
+    x, ys = recording.inputs[place], recording.outputs
+    if any(type(y) is not result_type() for y in (x, *ys)):
+        parts = _columns(_one_by_one(recording, place, graph), len(ys))
+        return [
+            _joined(column, -1, (*y.shape, *x.shape), y)
+            for y, column in zip(ys, parts, strict=True)
+        ]
+    chunks = _columns(_in_batches(recording, place, graph, chunk_size), len(ys))
+    return [
+        _side_by_side(some, (*y.shape, *x.shape), y) for y, some in zip(ys, chunks, strict=True)
+    ]
+
+
+def _one_by_one(recording: Recording, place: int, graph: Any) -> list[list[Any]]:
+    """The tangents of the outputs for each basis tensor."""
     pushed = []
-    for one in basis(x):
-        tangents: list[Any] = [*none]
+    for one in basis(recording.inputs[place]):
+        tangents: list[Any] = [None] * len(recording.inputs)
         tangents[place] = one
         pushed.append(recording.push(tangents, graph))
-    return [
-        _joined(column, -1, (*y.shape, *x.shape), y)
-        for y, column in zip(
-            recording.outputs, _columns(pushed, len(recording.outputs)), strict=True
-        )
-    ]
+    return pushed
+
+
+_MANY = 2**22  # elements of a batch of tangents
+
+
+def _in_batches(
+    recording: Recording, place: int, graph: Any, chunk_size: int | None
+) -> list[list[Any]]:
+    """The tangents of the outputs for batches of basis tensors, the batch in front."""
+    x = recording.inputs[place]
+    count = x._h.size
+    if chunk_size is None:
+        largest = max([y._h.size for y in (x, *recording.outputs)])
+        chunk_size = max(1, _MANY // max(largest, 1))
+    pushed = []
+    starts = range(0, count, chunk_size)
+    sizes = [min(chunk_size, count - first) for first in starts]
+    for first, size in zip(starts, sizes, strict=True):
+        numbers = arange(first, first + size).reshape((size, 1))
+        batch = (arange(count) == numbers).to(x.dtype).reshape((size, *x.shape))
+        pushed.append(recording.push_many(place, batch, graph))
+    for i, y in enumerate(recording.outputs):  # a jvp of the user's may give a tangent or none
+        if any(found[i] is not None for found in pushed):
+            for size, found in zip(sizes, pushed, strict=True):
+                found[i] = zeros_for(found[i], (size, *y.shape), y.dtype)
+    return pushed
+
+
+def _side_by_side(chunks: tuple[Any, ...], shape: tuple[int, ...], like: Any) -> Any:
+    """Batches of tangents as one Jacobian of this shape; None where no chunk has any."""
+    if all(t is None for t in chunks):
+        return None if chunks else zeros(shape, dtype=like.dtype)
+    whole: Any = chunks[0] if len(chunks) == 1 else cat(chunks)
+    return clone(movedim(whole, 0, -1).reshape(shape))
 
 
 def _columns(found: list[list[Any]], count: int) -> list[tuple[Any, ...]]:

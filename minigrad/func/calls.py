@@ -34,7 +34,7 @@ class Call:
         own = list(dict.fromkeys(self.places))
         flat = [_checked(op, x) for k in own for x in leaves(args[k])]
         self.recording = Recording(flat)
-        fresh = iter(self.recording.inputs)
+        fresh = iter(self.recording.given)
         given = dict(enumerate(args))
         for k in own:
             given[k] = mapped(lambda _: next(fresh), args[k])

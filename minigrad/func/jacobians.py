@@ -48,15 +48,16 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by forward mode; as :func:`jacrev`.
 
-    ``func`` runs once, and a tangent is pushed through it for each element of the argument.
-    ``chunk_size`` and ``randomness`` are PyTorch's and change nothing.
+    ``func`` runs once. A tangent for each element of the argument is pushed through what it
+    recorded, ``chunk_size`` of them at once, by default all or many. ``randomness`` is PyTorch's
+    and changes nothing.
 
     >>> import minigrad as mg
     >>> mg.func.jacfwd(lambda x: x**2)(mg.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    return _jacobian("jacfwd", func, argnums, has_aux)
+    return _jacobian("jacfwd", func, argnums, has_aux, chunk_size)
 
 
 def jacobian(
@@ -75,7 +76,11 @@ def jacobian(
 
 
 def _jacobian(
-    op: str, func: Callable[..., Any], argnums: Argnums, has_aux: bool
+    op: str,
+    func: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     def of(*args: Any, **kwargs: Any) -> Any:
         call = Call(op, func, args, kwargs, argnums, has_aux)
@@ -84,7 +89,7 @@ def _jacobian(
         if op == "jacobian":
             forward = sum([x._h.size for x in xs]) < sum([y._h.size for y in ys])
         if forward:
-            found = [columns(call.recording, k) for k in range(len(xs))]
+            found = [columns(call.recording, k, None, chunk_size) for k in range(len(xs))]
             by_output = [[column[i] for column in found] for i in range(len(ys))]
         else:
             by_output = [rows(call.recording, i) for i in range(len(ys))]

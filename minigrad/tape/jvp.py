@@ -20,13 +20,23 @@ from minigrad.runtime.errors import forward_hook_error, freed_error
 from minigrad.runtime.native import call, kernels, vjp_of
 from minigrad.tape.apply import apply
 from minigrad.tape.engine import gradients, topological_order, unbroadcast
-from minigrad.tape.grad_mode import begin, end
+from minigrad.tape.grad_mode import begin, end, mode
 from minigrad.tape.node import LEAF, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
-from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 from minigrad.tape.vjp import fused_or_formula, pointwise_formula, rules, unpack
 
-__all__ = ["LinearMap", "transposed"]
+__all__ = [
+    "LinearMap",
+    "Tangent",
+    "Tangents",
+    "arguments_of",
+    "by_formula",
+    "in_one_dtype",
+    "joined",
+    "sum_of",
+    "transposed",
+]
 
 Tangent = Any  # a Tensor, or None for what does not depend on the inputs: a real zero
 Tangents = Sequence[Tangent]
@@ -84,6 +94,8 @@ class LinearMap:
         Raises RuntimeError where the graph was freed, or a value that a rule needs overwritten.
         """
         found = {edge: t for edge, t in zip(self.inputs, tangents, strict=True) if t is not None}
+        # Kernels take ordinary tensors, and leave no graph.
+        by_kernels = not recorded and all(type(t) is result_type() for t in found.values())
         scope = begin(recorded)
         try:
             for node, done in zip(self.nodes, self.done, strict=True):
@@ -92,7 +104,7 @@ class LinearMap:
                     raise freed_error(node)
                 given = [None if edge is None else found.get(edge) for edge in parents]
                 if any(t is not None for t in given):
-                    made = self._pushed(node, given, recorded)
+                    made = self._pushed(node, given, by_kernels)
                     if made is not None:
                         found[node] = made
                 for edge in done:
@@ -102,32 +114,32 @@ class LinearMap:
         made = [None if edge is None else found.get(edge) for edge in self.edges]
         return [t if t is None else t.to(y.dtype) for t, y in zip(made, self.outputs, strict=True)]
 
-    def _pushed(self, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
-        """The tangent of a node's output."""
+    def _pushed(self, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
+        """The tangent of a node's output, by fused kernels or by formulas."""
         op = node.op
         if type(op) is not Row:
             rule = getattr(op, "jvp", None)
             if rule is not None:
                 return rule(node, tangents)
         elif op.jvp and _states_all(op, tangents):
-            return self._by_formulas(op, node, tangents, recorded)
+            return self._by_formulas(op, node, tangents, by_kernels)
         elif op.family in _FAMILIES:
-            return _FAMILIES[op.family](op, node, tangents, recorded)
+            return _FAMILIES[op.family](op, node, tangents, by_kernels)
         made, _ = transposed(
             lambda us: rules(op)[1](node, us[0]),
             [self._meta(node)],
             tangents,
-            recorded,
+            mode.enabled,
             node.input_meta,
         )
         return made[0]
 
-    def _by_formulas(self, row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
+    def _by_formulas(self, row: Row, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
         """The sum of what the row's formulas make of each tangent.
 
         A formula with the parameter ``size`` comes last: the sum of the others has that shape.
         """
-        given = _in_one_dtype(node, tangents)
+        given = in_one_dtype(node, tangents)
         if callable(row.jvp):
             arguments = _saved_and_args(row, node, row.jvp_needs[0])
             return row.jvp(tuple(given), *arguments)
@@ -137,7 +149,7 @@ class LinearMap:
             formula: Any = row.jvp[i]
             if t is None:
                 continue
-            if row.is_symmetric and not recorded and node.input_meta is None:
+            if row.is_symmetric and by_kernels and node.input_meta is None:
                 rules(row)  # which find where the saved arrays are
                 made = fused_or_formula(row, i, node, t)
             else:
@@ -145,7 +157,7 @@ class LinearMap:
                 if "size" in names:
                     beside.append(self._meta(node)[0] if total is None else total.shape)
                 if "pull" in names:
-                    beside.append(_pull_of(row, i, node, recorded))
+                    beside.append(_pull_of(row, i, node, by_kernels))
                 made = formula(t, *beside, *_saved_and_args(row, node, names))
             total = made if total is None else total + made
         return _broadcast(node, total) if row.is_symmetric else total
@@ -175,7 +187,8 @@ def _filled(shape: tuple[int, ...], dtype: DType) -> Any:
 # ---- rules of the families -----------------------------------------------------------------------
 
 
-def _sum(parts: Sequence[Tangent]) -> Tangent:
+def sum_of(parts: Sequence[Tangent]) -> Tangent:
+    """The sum of those that are there; None if none is."""
     total = None
     for t in parts:
         if t is not None:
@@ -183,15 +196,15 @@ def _sum(parts: Sequence[Tangent]) -> Tangent:
     return total
 
 
-def _pointwise(row: Row, node: Node, tangents: Tangents, recorded: bool) -> Tangent:
+def _pointwise(row: Row, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
     """The sum of partials times tangents."""
-    if not recorded and node.input_meta is None:
-        return _sum([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
+    if by_kernels and node.input_meta is None:
+        return sum_of([_by_kernel(row, i, node, t) for i, t in enumerate(tangents)])
     parts = []
-    for i, t in enumerate(_in_one_dtype(node, tangents)):
+    for i, t in enumerate(in_one_dtype(node, tangents)):
         if t is not None and row.derivatives[i] != 0.0:
-            parts.append(_by_formula(row, i, node, t))
-    return _broadcast(node, _sum(parts))
+            parts.append(by_formula(row, i, node, t))
+    return _broadcast(node, sum_of(parts))
 
 
 def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
@@ -201,19 +214,20 @@ def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
         return None
     kernel = vjp_of(row.id) if callable(partial) and row is not SCALE else None
     if kernel is None or node.saved is None:
-        return _by_formula(row, i, node, t)
+        return by_formula(row, i, node, t)
     if row.arity == 1:
         return wrap(call(kernel, t._h, node.saved))
     return wrap(call(kernel, 1 << i, t._h, node.saved)[i])
 
 
-def _by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+def by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
+    """A tangent times the i-th partial of a pointwise row."""
     if row is SCALE and i == 1:
         return product(t, unpack(row, node, "a").to(t.dtype))
     return pointwise_formula(row, i, node, t)
 
 
-def _in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
+def in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
     """The tangents in the dtype of the output, the widest of the inputs.
 
     Beside arrays that ``where`` and ``clamp`` broadcast there may be a Python scalar, whose dtype
@@ -243,7 +257,7 @@ def _broadcast(node: Node, t: Tangent) -> Tangent:
     return t if t.shape == shape else t.expand(shape)
 
 
-def _arguments(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
+def arguments_of(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
     """The node's arguments for a formula: ``shape`` comes first where that takes it."""
     skips = row.wants_shape and "shape" not in names
     return node.args[1:] if skips else node.args
@@ -252,7 +266,7 @@ def _arguments(row: Row, names: Sequence[str], node: Node) -> tuple[Any, ...]:
 def _saved_and_args(row: Row, node: Node, names: Sequence[str]) -> list[Any]:
     """The saved arrays and the arguments that a formula takes."""
     saved = [unpack(row, node, name) for name in names if name in PLACES]
-    return [*saved, *_arguments(row, names, node)]
+    return [*saved, *arguments_of(row, names, node)]
 
 
 def _states_all(row: Row, tangents: Tangents) -> bool:
@@ -262,20 +276,21 @@ def _states_all(row: Row, tangents: Tangents) -> bool:
     return all(t is None or f is not None for t, f in zip(tangents, row.jvp, strict=True))
 
 
-def _pull_of(row: Row, i: int, node: Node, recorded: bool) -> Callable[[Any], Any]:
+def _pull_of(row: Row, i: int, node: Node, by_kernels: bool) -> Callable[[Any], Any]:
     """The gradient of the i-th input as a function of the upstream gradient."""
-    return lambda g: rules(row)[recorded](node, g)[i]
+    rule = rules(row)[0 if by_kernels else 1]
+    return lambda g: rule(node, g)[i]
 
 
 def _linear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself."""
-    return apply(row, (tangents[0],), _arguments(row, (), node))
+    return apply(row, (tangents[0],), arguments_of(row, (), node))
 
 
 def _bilinear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The product rule."""
-    a, b = _in_one_dtype(node, tangents)
-    return _sum(
+    a, b = in_one_dtype(node, tangents)
+    return sum_of(
         [
             None if a is None else apply(row, (a, unpack(row, node, "b")), node.args),
             None if b is None else apply(row, (unpack(row, node, "a"), b), node.args),
@@ -285,15 +300,24 @@ def _bilinear(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
 
 def _variadic(row: Row, node: Node, tangents: Tangents, _: bool) -> Tangent:
     """The operation itself, with zeros for inputs without a tangent."""
-    given = [t if t is None or t.size else None for t in _in_one_dtype(node, tangents)]
+    parts = joined(row, node, tangents)
+    return None if parts is None else apply(row, parts, node.args)
+
+
+def joined(row: Row, node: Node, tangents: Tangents, skipped: int = 0) -> list[Any] | None:
+    """The tangents of arrays that are joined, zeros where one is missing; None if all are.
+
+    ``skipped`` first dimensions of the tangents are none of the arrays.
+    """
+    given = [t if t is None or t._h.size else None for t in in_one_dtype(node, tangents)]
     like = next((t for t in given if t is not None), None)
     if like is None:
         return None
-    parts = [
-        _filled(_part_shape(row, i, node.args, like.shape), like.dtype) if t is None else t
+    first, shape = like.shape[:skipped], like.shape[skipped:]
+    return [
+        _filled((*first, *_part_shape(row, i, node.args, shape)), like.dtype) if t is None else t
         for i, t in enumerate(given)
     ]
-    return apply(row, parts, node.args)
 
 
 def _part_shape(row: Row, i: int, args: Any, like: tuple[int, ...]) -> tuple[int, ...]:

@@ -62,6 +62,33 @@ def test_links_lead_to_files_of_the_tree(path):
     assert not missing
 
 
+def code_alone(text):
+    """A page with empty lines in place of all but its code, so that lines keep their numbers."""
+    inside, lines = False, []
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        inside = line == "```python" if fence else inside
+        lines.append(line if inside and not fence else "")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in PAGES if "```python\n>>>" in path.read_text()],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_sessions_in_documents_run(path):
+    """Blocks that begin with a prompt are one session for each page."""
+    session = doctest.DocTestParser().get_doctest(
+        code_alone(path.read_text()), {}, path.name, str(path), 0
+    )
+    assert len(session.examples) > 1
+    shown = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(session, out=shown.append)
+    assert not runner.failures, "".join(shown)
+
+
 def test_some_docstring_has_an_example():
     modules = [importlib.import_module(name) for name in MODULES]
     examples = sum(len(t.examples) for m in modules for t in doctest.DocTestFinder().find(m))

@@ -8,6 +8,7 @@ from samples import CATALOGUE
 
 import minigrad as mg
 from minigrad.ops.table import PLACES, TABLE
+from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.jvp import LinearMap
 
 ALL = {f"{name}-{k}": s for name, samples in CATALOGUE.items() for k, s in enumerate(samples)}
@@ -103,6 +104,28 @@ def test_pushes_in_float32(sample, rng):
         if wide is not None:
             wide = wide.numpy()
             close(narrow.numpy(), wide, np.abs(wide).max(initial=0), 1e-4)
+
+
+@smooth_samples
+def test_a_batch_of_tangents_is_pushed_as_each_alone(sample, rng):
+    alone = range(len(sample.shapes)) if len(sample.shapes) > 1 else ()
+    for wanted in (None, *alone):
+        xs, ys = recorded(sample, wanted)
+        if not ys:
+            continue
+        batches = [drawn(rng, (3, *x.shape)) for x in xs]
+        one_by_one, together = LinearMap(xs, ys), BatchedLinearMap(xs, ys)
+        for graph in (False, True):
+            found = together.push(batches, graph)
+            for k in range(3):
+                each = one_by_one.push([t[k] for t in batches], graph)
+                for whole, t, y in zip(found, each, ys, strict=True):
+                    assert (whole is None) == (t is None)
+                    if t is not None:
+                        assert whole.shape == (3, *y.shape)
+                        assert whole.dtype is y.dtype
+                        t = t.detach().numpy()
+                        close(whole[k].detach().numpy(), t, np.abs(t).max(initial=0))
 
 
 # ---- rows ----------------------------------------------------------------------------------------
