@@ -241,6 +241,20 @@ def _with_slices(x: Any, level: Level) -> Any:
     return made(level, f.expand(x, (level.size, *x.shape)))
 
 
+def like(x: Any, other: Any) -> Any:
+    """A new tensor with memory of its own for each slice that another one has."""
+    levels = []
+    while type(other) is BatchedTensor:
+        levels.append(other._level)
+        other = other._physical
+    if not levels:
+        return x
+    made = x.detach()
+    for level in reversed(levels):
+        made = _with_slices(made, level)
+    return f.clone(made).requires_grad_(x.requires_grad)
+
+
 def every_slice(x: Any) -> Any:
     """The values of all slices in one ordinary tensor, for checks of arguments."""
     while type(x) is BatchedTensor:
@@ -350,6 +364,16 @@ def _function(name: str) -> Callable[..., Any]:
     return found
 
 
+def _new(name: str) -> Callable[..., Any]:
+    """The method that makes a tensor of this dtype: one for each slice."""
+    of_one = getattr(Tensor, name)
+
+    def method(self: BatchedTensor, *args: Any, **kwargs: Any) -> Any:
+        return like(of_one(self, *args, **kwargs), self)
+
+    return method
+
+
 def _augmented(name: str, in_place: str) -> Callable[..., Any]:
     def method(self: BatchedTensor, other: Any) -> Any:
         return getattr(self, in_place)(other)
@@ -391,6 +415,12 @@ def _install() -> None:
             setattr(BatchedTensor, name, _refused(name, "write into diagonal()"))
         elif name not in keep and name not in own:
             setattr(BatchedTensor, name, _in_place(name))
+    for name in ("new_zeros", "new_ones", "new_full", "new_empty"):
+        setattr(BatchedTensor, name, _new(name))
+    refuse = _refused("data", "write by copy_()")
+    BatchedTensor.data = property(BatchedTensor.detach, refuse)
+    refuse = _refused("grad", "take gradients by mg.func.grad")
+    BatchedTensor.grad = property(lambda self: None, refuse)
     for name, method in _AUGMENTED.items():
         setattr(BatchedTensor, f"__i{name}__", _augmented(name, method))
 

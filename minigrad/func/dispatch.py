@@ -31,6 +31,7 @@ __all__ = [
     "every_slice",
     "gradients",
     "kernel",
+    "like",
     "lists",
     "looped",
     "no_parent",
@@ -44,7 +45,8 @@ __all__ = [
 ]
 
 check_writable, cut, every_slice = b.check_all_writable, b.cut, b.every_slice
-no_value, write, write_error = b.no_value, b.write, b.write_error
+like, no_value = b.like, b.no_value
+write, write_error = b.write, b.write_error
 
 # Kernels whose result's shape depends on values.
 _DATA_DEPENDENT = {"nonzero", "distinct", "repeat_positions", "bincount"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -194,3 +195,73 @@ def test_the_slow_way_may_do_anything():
     assert count.tolist() == [0, 2, 2]
     with pytest.raises(ValueError, match=r"^\[vmap\] fallback is 'x': give"):
         mg.vmap(mg.sin, fallback="x")
+
+
+def test_tensors_like_a_slice_have_memory_for_each():
+    def filled(x):
+        out = mg.zeros_like(x)
+        out[0] = x[1]
+        other = x.new_full((3,), 2.0)
+        other[1:] *= x
+        return mg.cat([out, other, mg.ones_like(x) + mg.full_like(x, 3.0)])
+
+    want = mg.stack([filled(x) for x in X])
+    np.testing.assert_array_equal(mg.vmap(filled)(X).numpy(), want.numpy())
+
+    def slopes(x):
+        zeros = mg.zeros_like(x, requires_grad=True)
+        return mg.grad((zeros * x).sum() + (zeros**2).sum(), zeros)[0]
+
+    np.testing.assert_array_equal(mg.vmap(slopes)(X).numpy(), X.numpy())
+    inside = mg.vmap(lambda x: mg.vmap(lambda y: mg.zeros_like(y).add_(x))(x.expand(2, 2)))(X)
+    np.testing.assert_array_equal(inside[:, 1].numpy(), X.numpy())
+
+
+def test_numpy_and_sequences_of_a_slice():
+    def several(x):
+        pair = np.concatenate([np.sin(x), np.add(x, 1.0)])
+        return mg.stack([v * 2 for v in pair]) + mg.tensor(x).sum() + sum(v for v in x)
+
+    want = mg.stack([several(x) for x in X])
+    np.testing.assert_allclose(mg.vmap(several)(X).numpy(), want.numpy(), rtol=1e-12)
+
+
+def test_values_overwritten_since_are_noticed():
+    def over(x):
+        y = x.exp()
+        z = y.sin()
+        y.mul_(2.0)
+        return z
+
+    leaf = X.clone().requires_grad_()
+    out = mg.vmap(over)(leaf)
+    with pytest.raises(RuntimeError, match=r"^\[sin\] a tensor saved for backward was overwritten"):
+        out.sum().backward()
+    with pytest.raises(RuntimeError, match=r"that requires grad: do it under no_grad"):
+        mg.vmap(lambda x: x.mul_(2.0))(leaf)
+
+
+def test_a_function_of_ones_own_runs_for_each_slice():
+    class Cube(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(x)
+            ctx.k = k
+            return x**3 * k
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g * ctx.k, None
+
+    def cubes(x):
+        return Cube.apply(x, 2.0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(mg.vmap(cubes)(X).numpy(), 2 * X.numpy() ** 3)
+        slopes = mg.vmap(mg.func.grad(lambda x: cubes(x).sum()))(X)
+        np.testing.assert_allclose(slopes.numpy(), 6 * X.numpy() ** 2)
+        leaf = X.clone().requires_grad_()
+        (g,) = mg.grad(mg.vmap(cubes)(leaf).sum(), leaf)
+        np.testing.assert_allclose(g.numpy(), 6 * X.numpy() ** 2)
