@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad import functions as f
 from minigrad._tensor.inplace import check_writable, overwrite, shows_tracked
@@ -147,6 +147,84 @@ def _restored(state: dict[str, Any]) -> Generator:
     return generator
 
 
+class DrawsApart(Exception):  # noqa: N818 - no error: vmap calls its function for each slice
+    """Each slice of a vmap is to draw numbers of its own."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws = draws
+
+
+class Draws(NamedTuple):
+    """How a vmap draws random numbers; ``chunked`` if it calls its function several times."""
+
+    randomness: str
+    chunked: bool
+
+
+def drawing_error() -> RuntimeError:
+    """The error of a draw in a vmap that was not told how slices draw."""
+    return RuntimeError(
+        '[vmap] the function draws random numbers: give randomness="different" for numbers '
+        'of its own at each slice, or "same"'
+    )
+
+
+class _InVmap(Generator):
+    """The shared generator inside a vmap, by whose ``randomness`` numbers are drawn."""
+
+    __slots__ = ("draws", "outer")
+
+    def __init__(self, draws: Draws, outer: Generator) -> None:
+        self.draws = draws
+        self.outer = outer
+
+    def check(self, explicit: bool = False) -> None:
+        """Go on only where all slices are to have the same numbers."""
+        if self.draws.randomness == "error":
+            raise drawing_error()
+        if self.draws.randomness == "different":
+            raise DrawsApart(self.draws)
+        if explicit and self.draws.chunked:
+            raise RuntimeError(
+                "[vmap] with chunk_size a generator of one's own would give each chunk other "
+                'numbers: leave generator out, or call vmap with fallback="loop"'
+            )
+        if isinstance(self.outer, _InVmap):
+            self.outer.check(explicit)
+
+    @property
+    def numpy(self) -> np.random.Generator:
+        """The NumPy generator that draws."""
+        self.check()
+        return self.outer.numpy
+
+    def seed(self) -> int:
+        return self.outer.seed()
+
+    def manual_seed(self, seed: int) -> Generator:
+        return self.outer.manual_seed(seed)
+
+    def initial_seed(self) -> int:
+        return self.outer.initial_seed()
+
+    def get_state(self) -> dict[str, Any]:
+        return self.outer.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self.outer.set_state(state)
+
+
+@contextmanager
+def drawn_by(draws: Draws) -> Iterator[None]:
+    """While this lasts, this thread is in a vmap that draws so."""
+    before = getattr(_own, "generator", None)
+    _own.generator = _InVmap(draws, default_generator())
+    try:
+        yield
+    finally:
+        _own.generator = before
+
+
 _default: Generator | None = None
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
@@ -243,7 +321,11 @@ def drawing(generator: Generator | None = None) -> np.random.Generator:
     """
     if generator is None:
         generator = default_generator()
-    elif not isinstance(generator, Generator):
+    elif isinstance(generator, Generator):
+        own = getattr(_own, "generator", None)
+        if isinstance(own, _InVmap):
+            own.check(explicit=True)
+    else:
         raise TypeError(
             f"[generator] expected a mg.Generator, not {type(generator).__name__}: "
             "from a seed it is mg.Generator().manual_seed(seed)"

@@ -285,6 +285,22 @@ static bool apply_record(const application *a, PyObject *made) {
 
 /* ---- running ---- */
 
+/* The operation after an error, where inputs or arguments are batched: see batched_again. */
+static PyObject *apply_batched(const application *a, PyObject *const *inputs, Py_ssize_t count,
+                               PyObject *args) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyObject *given = PyTuple_New(count), *more = args ? Py_NewRef(args) : PyTuple_New(0);
+    for (Py_ssize_t i = 0; given && i < count; i++) PyTuple_SetItem(given, i, Py_NewRef(inputs[i]));
+    PyErr_Restore(type, error, trace);
+    PyObject *made = more ? batched_again(a->s, "batched_row", a->op->held.first, given,
+                                          a->op->reduces ? Py_None : more)
+                          : NULL;
+    Py_XDECREF(given);
+    Py_XDECREF(more);
+    return made;
+}
+
 /* Wraps the result's array in a tensor and records it. */
 static PyObject *apply_finish(application *a) {
     bool alike = a->op->elementwise && a->n == 1 && a->shapes[0];
@@ -353,7 +369,7 @@ static PyObject *apply_to_inputs(PyObject *function, application *a, PyObject *c
     if (count != a->op->arity) Py_RETURN_NOTIMPLEMENTED;
     a->n = (int)count;
     if (!apply_inputs(a)) {
-        if (PyErr_Occurred()) return NULL;
+        if (PyErr_Occurred()) return apply_batched(a, given, count, NULL);
         if (a->op->elementwise && count == 2) return apply_beside_number(function, a->s, given);
         Py_RETURN_NOTIMPLEMENTED;
     }
@@ -387,6 +403,7 @@ static PyObject *apply_with_args(application *a, PyObject *const *given, Py_ssiz
     } else if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_TypeError, "run(tensor or tuple of tensors, arguments)");
     }
+    if (!made) made = apply_batched(a, inputs, n, given[1]);
     if (inputs != few) PyMem_Free(inputs);
     return made;
 }

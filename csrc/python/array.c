@@ -430,6 +430,11 @@ PyObject *speed_call(PyObject *module, PyObject *const *args, Py_ssize_t count) 
             Py_CLEAR(made);
     }
     request_free(&r);
+    if (made) return made;
+    PyObject *rest = count ? PyTuple_New(count - 1) : NULL;
+    for (Py_ssize_t i = 1; rest && i < count; i++) PyTuple_SetItem(rest, i - 1, Py_NewRef(args[i]));
+    if (rest) made = batched_again(s, "batched_call", args[0], rest, NULL);
+    Py_XDECREF(rest);
     return made;
 }
 

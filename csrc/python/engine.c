@@ -22,6 +22,25 @@ void engine_raise(speed_state *s, const char *name, PyObject *a, PyObject *b) {
     Py_XDECREF(error);
 }
 
+PyObject *batched_again(speed_state *s, const char *name, PyObject *a, PyObject *b, PyObject *c) {
+    PyObject *type, *error, *trace;
+    bool usual = PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_TypeError) ||
+                                      PyErr_ExceptionMatches(PyExc_AttributeError));
+    if (!usual || !a || !s->uses[USE_ENGINE]) return NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    PyObject *found = engine_callback(s, name, a, b, c), *made = NULL;
+    if (found == Py_None) {
+        PyErr_Restore(type, error, trace);
+    } else { /* a tuple of the result, or an error that explains */
+        if (found && PyTuple_Check(found) && PyTuple_Size(found) == 1) made = Py_NewRef(PyTuple_GetItem(found, 0));
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    }
+    Py_XDECREF(found);
+    return made;
+}
+
 /* ---- the grad map: a hash table from edge to the gradient accumulated so far ---- */
 
 /* The gradient accumulated so far for an edge. A node's entry goes when the node runs. The entry of

@@ -180,8 +180,10 @@ static PyObject *lists_of(speed_state *s, const mg_array *x, const char *at, int
 /* to_lists(array): the numbers in nested lists; a plain number for 0-d arrays. */
 PyObject *speed_to_lists(PyObject *module, PyObject *array) {
     speed_state *s = state_of(module);
-    if (!array_is(s, array))
-        return PyErr_Format(PyExc_TypeError, "to_lists(array)");
+    if (!array_is(s, array)) {
+        PyErr_SetString(PyExc_TypeError, "to_lists(array)");
+        return batched_again(s, "batched_lists", array, NULL, NULL);
+    }
     const mg_array *x = handle_array(array);
     return lists_of(s, x, x->data, 0);
 }

@@ -71,8 +71,14 @@ static PyObject *speed_use_objects(PyObject *module, PyObject *const *args, Py_s
 /* wrap(array, edge=None) */
 static PyObject *speed_wrap(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 1 && count != 2) return PyErr_Format(PyExc_TypeError, "wrap(array, edge=None)");
+    speed_state *s = state_of(module);
+    PyObject *edge = count == 2 ? args[1] : Py_None;
+    if (!array_is(s, args[0])) {
+        PyErr_SetString(PyExc_TypeError, "wrap takes an array");
+        return batched_again(s, "batched_wrap", args[0], edge, NULL);
+    }
     Py_INCREF(args[0]);
-    return tensor_around(state_of(module), args[0], count == 2 ? args[1] : Py_None, Py_None);
+    return tensor_around(s, args[0], edge, Py_None);
 }
 
 /* parent_of(x) */

@@ -86,6 +86,13 @@ void *gil_enter(void);
 void gil_leave(void *outer);
 void gil_give_up(void); /* the core's hook */
 
+/* ---- batched tensors ---- */
+
+/* Tensors that vmap cuts into slices hold no array. A call that fails for that is made again in Python: see
+ * minigrad/runtime/batched.py. The function there gets up to three arguments. It returns a tuple of the
+ * result, which takes the place of the error, or None, which lets the error stand. */
+PyObject *batched_again(speed_state *s, const char *name, PyObject *a, PyObject *b, PyObject *c);
+
 /* ---- arrays ---- */
 
 /* The Python object that holds an array, or saved arrays. It may outlive the module's state, hence

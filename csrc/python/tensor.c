@@ -173,7 +173,10 @@ PyObject *tensor_parent(const speed_state *s, PyObject *x) {
     PyObject *edge = ((tensor *)x)->fields[TENSOR_EDGE];
     if ((PyObject *)Py_TYPE(x) == s->uses[USE_STALE_VIEW]) edge = PyObject_GetAttrString(x, "_edge");
     else if (edge) Py_INCREF(edge);
-    else PyErr_SetString(PyExc_AttributeError, "a tensor made of nothing has no attribute '_edge'");
+    else {
+        PyErr_SetString(PyExc_AttributeError, "a tensor made of nothing has no attribute '_edge'");
+        return batched_again((speed_state *)s, "batched_parent", x, NULL, NULL);
+    }
     if (edge != Py_True) return edge;
     Py_DECREF(edge);
     Py_INCREF(x);

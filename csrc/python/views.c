@@ -217,7 +217,10 @@ static PyObject *index_plan(const speed_state *s, const mg_array *x, PyObject *i
 PyObject *speed_basic_index(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     speed_state *s = state_of(module);
     PyObject *array = count == 2 && tensor_is(s, args[0]) ? tensor_array(s, args[0]) : NULL;
-    if (!array) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "basic_index(tensor, index)");
+    if (!array) {
+        if (!PyErr_Occurred()) return PyErr_Format(PyExc_TypeError, "basic_index(tensor, index)");
+        return batched_again(s, "batched_index", args[0], args[1], NULL);
+    }
     Py_INCREF(array); /* bounds of a slice may run Python code, which may give x another array */
     PyObject *made = index_plan(s, handle_array(array), args[1]);
     Py_DECREF(array);
@@ -235,7 +238,10 @@ PyObject *speed_split(PyObject *module, PyObject *args) {
     int axis, drop;
     if (!PyArg_ParseTuple(args, "OOiO!i", &run, &x, &axis, &PyTuple_Type, &bounds, &drop)) return NULL;
     PyObject *array = PyCFunction_Check(run) && tensor_is(s, x) ? tensor_array(s, x) : NULL;
-    if (!array) return PyErr_Format(PyExc_TypeError, "split(run, tensor, axis, bounds, drop)");
+    if (!array) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "split(run, tensor, axis, bounds, drop)");
+        return batched_again(s, "batched_split", args, NULL, NULL);
+    }
     const mg_array *from = handle_array(array);
     int n = from->ndim;
     Py_ssize_t pieces = PyTuple_Size(bounds) - 1;

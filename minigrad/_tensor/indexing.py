@@ -24,6 +24,7 @@ from minigrad.functions.operands import value_for
 from minigrad.functions.selection import gather_rows, masked_rows, true_places
 from minigrad.ops import shape as shape_ops
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.dtypes import bool_, int64, uint8
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import call, kernels, lib
@@ -174,6 +175,7 @@ def basic_index(x: TensorBase, index: Any, /) -> tuple[int, tuple[Any, ...]] | N
     return shape_ops.SLICE_VIEW.kernel, (*slices, tuple(kept))
 
 
+index_in_python = basic_index
 if accelerator:
     basic_index = accelerator.basic_index
 
@@ -341,27 +343,30 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     """
     op = "index assignment"
     source = value_for(op, x, value)
-    tracked = (
-        mode.enabled
-        and (x._edge is not None or source._edge is not None or shows_tracked(x))
-        and x.dtype.is_floating_point
-    )
-    if tracked:
-        check_writable(op, x)
-    plan = _plan(x, index)
-    if not plan.arrays:
-        _put_block(op, x, plan, source, tracked)
-        return
-    view, arrays, order = _fronted(plan, plan.view(x if tracked else x.detach()))
-    block = arrays[0].shape
-    picked = block + view.shape[len(plan.axes) :]
-    source = _fitted(source, tuple([picked[d] for d in order]))
-    source = f.permute(source, *_inverse(order))
-    if tracked:
-        update(op, view, f.index_put(view, arrays, source))
-        return
-    chosen = [a._h for a in arrays]
-    write(kernels.scatter_write, x, view._h, chosen, source._h)
+    try:
+        tracked = (
+            mode.enabled
+            and (x._edge is not None or source._edge is not None or shows_tracked(x))
+            and x.dtype.is_floating_point
+        )
+        if tracked:
+            check_writable(op, x)
+        plan = _plan(x, index)
+        if not plan.arrays:
+            _put_block(op, x, plan, source, tracked)
+            return
+        view, arrays, order = _fronted(plan, plan.view(x if tracked else x.detach()))
+        block = arrays[0].shape
+        picked = block + view.shape[len(plan.axes) :]
+        source = _fitted(source, tuple([picked[d] for d in order]))
+        source = f.permute(source, *_inverse(order))
+        if tracked:
+            update(op, view, f.index_put(view, arrays, source))
+            return
+        chosen = [a._h for a in arrays]
+        write(kernels.scatter_write, x, view._h, chosen, source._h)
+    except BatchedOperandError:
+        raise by_rules("write_error")(op, x.shape, source.shape) from None
 
 
 def _put_block(op: str, x: Tensor, plan: _Plan, source: Tensor, tracked: bool) -> None:

@@ -18,6 +18,7 @@ from minigrad.functions import shaping as s
 from minigrad.functions.creation import full
 from minigrad.functions.operands import number
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.apply import apply, view_node
 from minigrad.tape.grad_mode import mode, no_grad_scopes
@@ -57,7 +58,12 @@ def check_writable(op: str, x: TensorBase) -> None:
                 f"[{op}] cannot write in place into {what} that requires grad: do it under "
                 "no_grad(), or use an operation that returns a new tensor"
             )
-        if root._h.overlapping:
+        try:
+            overlapping = root._h.overlapping
+        except BatchedOperandError:
+            by_rules("check_writable")(op, x)
+            return
+        if overlapping:
             raise ValueError(
                 f"[{op}] cannot write: several elements share one place in memory "
                 "(an expanded or aliased tensor); clone() it first"
@@ -97,7 +103,10 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
         return x
     check_writable(op, x)
     fitted = s.expand(s.to(source, x.dtype), x.shape)
-    old, new = x._edge, parent_of(fitted)
+    try:
+        old, new = x._edge, parent_of(fitted)
+    except BatchedOperandError:
+        raise by_rules("write_error")(op, x.shape, source.shape) from None
     edge = new if old is None else record(_OVERWRITE, None, (), None, old, new)
     _write_recorded(x, x, fitted, edge, new)
     return x
@@ -127,7 +136,12 @@ def update(op: str, x: Tensor, result: Tensor) -> Tensor:
                 f"[{op}] in place, a {result.dtype.name} result does not fit into {x.dtype.name}"
             )
         result = s.to(result, x.dtype)
-    edge = parent_of(result)
+    try:
+        edge = parent_of(result)
+        parent_of(x)
+    except BatchedOperandError:
+        by_rules("write")(op, x, result)
+        return x
     if (edge is not None or x._edge is not None) and not (no_grad_scopes and not mode.enabled):
         _write_recorded(x, x, result, edge, edge)
     else:

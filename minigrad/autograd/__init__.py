@@ -12,6 +12,7 @@ from minigrad.autograd.upstream import into_grads, start
 from minigrad.functions.arguments import listed_tensors
 from minigrad.functions.creation import zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad, no_grad
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.engine import accumulated, gradients
 from minigrad.tape.grad_mode import is_grad_enabled
@@ -163,8 +164,12 @@ def grad(
         given = list(grad_outputs)
     if len(given) != len(output_list):
         raise ValueError(f"[grad] {len(given)} grad_outputs for {len(output_list)} outputs")
-    edges = _edges("grad", input_list)
-    roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
+    try:
+        edges = _edges("grad", input_list)
+        roots = [start(y, g, "grad", create_graph) for y, g in zip(output_list, given, strict=True)]
+    except BatchedOperandError:
+        how = retain_graph, create_graph, allow_unused, materialize_grads
+        return tuple(by_rules("gradients")(output_list, input_list, given, *how))
     found = gradients(
         [edge for edge, _ in roots],
         [g for _, g in roots],

@@ -13,6 +13,7 @@ from minigrad._tensor.inplace import check_writable, shows_tracked, update
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import no_grad
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
@@ -126,7 +127,11 @@ class Function:
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        watch = _Watch(args, self.needs_input_grad) if recorded else None
+        try:
+            watch = _Watch(args, self.needs_input_grad) if recorded else None
+        except BatchedOperandError:  # in vmap: a call for each slice
+            cls = type(self)
+            return by_rules("looped")(cls.__name__, lambda *given: cls()(*given), *args)
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)

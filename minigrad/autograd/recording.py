@@ -15,12 +15,13 @@ from minigrad.functions import cat, stack
 from minigrad.functions.creation import arange, eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.functions.shaping import clone, contiguous, movedim
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.jvp import LinearMap
 from minigrad.tape.node import LEAF, Node, record
-from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
+from minigrad.tape.tensor_base import TensorBase, edge_of, result_type, wrap
 
 __all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
 
@@ -42,7 +43,7 @@ class Recording:
         self.with_graph = with_graph and is_grad_enabled()
         self.given = [_fresh(x, self.with_graph) for x in inputs]
         self.inputs = [_in_place_of(x) for x in self.given]
-        self.edges = [parent_of(x) for x in self.inputs]
+        self.edges = [edge_of(x) for x in self.inputs]
         self.begin = record(None, None, (), None, None).serial
         self.outputs: list[Any] = []
         self._linear: LinearMap | None = None
@@ -58,7 +59,8 @@ class Recording:
         outputs, beside = split(result)
         self.outputs = list(outputs)
         self.with_graph = self.with_graph and self._has_others([*outputs, *beside])
-        _finished.update({id(x): x for x in self.inputs if x._edge is LEAF})
+        leaves = [edge for edge in self.edges if isinstance(edge, TensorBase)]
+        _finished.update({id(leaf): leaf for leaf in leaves})
         return result
 
     def _has_others(self, tensors: Tensors) -> bool:
@@ -66,7 +68,7 @@ class Recording:
         own = set(self.edges)
         if any(type(edge) is Node for edge in own):
             return True  # an input has a history
-        stack = [parent_of(y) for y in tensors]
+        stack = [edge_of(y) for y in tensors]
         seen = {None, *own}
         while stack:
             edge = stack.pop()
@@ -106,12 +108,13 @@ class Recording:
     def push(self, tangents: Tensors, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by tangents of the inputs; None where none depends."""
         graph = self._is_recorded(tangents) if graph is None else graph
+        given = [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)]
+        if running:  # vmap, which has another way where a tensor is batched
+            where = self.edges, self.inputs, self.outputs
+            return list(by_rules("pushed")(*where, given, self.begin, graph))
         if self._linear is None:
             self._linear = LinearMap(self.edges, self.outputs, self.begin)
-        made = self._linear.push(
-            [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)], graph
-        )
-        return _unshared(made, tangents)
+        return _unshared(self._linear.push(given, graph), tangents)
 
     def push_many(self, place: int, batch: Any, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by a batch of tangents of one input, the batch in front."""
@@ -129,8 +132,9 @@ class Recording:
 
 def _fresh(x: Any, with_graph: bool) -> Any:
     """A tensor with the values of x: on the graph of x, or a leaf."""
+    given, x = x, by_rules("cut")(x) if running else x
     if with_graph and x._edge is not None:
-        return clone(x)  # a write of the function's must not reach x
+        return x if x is not given else clone(x)  # a write of the function's must not reach x
     return x.detach().requires_grad_()
 
 

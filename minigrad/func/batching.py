@@ -6,9 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from minigrad import functions as f
+from minigrad.func.batched_tensor import Level, is_batched, made
 from minigrad.func.trees import Tree, mapped
-from minigrad.functions import stack
-from minigrad.random import get_rng_state, set_rng_state
+from minigrad.random import (
+    Draws,
+    DrawsApart,
+    drawing_error,
+    drawn_by,
+    get_rng_state,
+    set_rng_state,
+)
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["vmap"]
@@ -21,20 +29,29 @@ def vmap(
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
+    fallback: str = "rules",
 ) -> Callable[..., Any]:
     """The function that applies ``func`` to each slice of its arguments and stacks the results.
 
     ``in_dims`` says along which dimension an argument is cut: a number for all, or a tuple with one
     for each, where None hands the argument on whole; for a dict, list or tuple of tensors it is
     one number for all of them, or as nested as they are. ``out_dims`` says likewise where the
-    results have the new dimension. ``func`` is called once for each slice, so it may do anything
-    that it does alone, and takes as long as that; gradients go through. With ``randomness`` "same"
-    each call draws the same numbers, with "different" each its own. ``chunk_size`` is PyTorch's and
-    changes nothing.
+    results have the new dimension.
 
-    Raises RuntimeError where ``func`` draws and ``randomness`` does not say which. Raises
-    ValueError for no slices, for sizes that differ and for dimensions that are not there, TypeError
-    for results that are no tensors.
+    ``func`` is called once, on tensors that show the shape of one slice and hold all. Its
+    operations run on all slices together. One that has no rule for that runs once for each slice,
+    and a warning says so once. Gradients go through, and may be taken inside. The number of a
+    slice is not known inside: ``item()``, ``bool()`` and shapes that depend on values are errors.
+    With ``chunk_size`` at most so many slices are held at a time.
+
+    With ``randomness`` "same" all slices have the same random numbers, with "different" each its
+    own. With ``fallback="loop"``, or for different numbers, ``func`` is called once for each
+    slice, so it may do anything that it does alone, and takes as long as that.
+
+    Raises RuntimeError where ``func`` draws and ``randomness`` does not say which, where it asks
+    for the value of a slice, or writes one into memory that all slices share. Raises ValueError for
+    no slices, for sizes that differ and for dimensions that are not there, TypeError for results
+    that are no tensors.
 
     >>> import minigrad as mg
     >>> mg.vmap(mg.dot)(mg.ones(2, 3), mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
@@ -45,28 +62,133 @@ def vmap(
     """
     if randomness not in ("error", "different", "same"):
         raise ValueError(f'[vmap] randomness is {randomness!r}: give "different" or "same"')
+    if fallback not in ("rules", "loop"):
+        raise ValueError(f'[vmap] fallback is {fallback!r}: give "rules" or "loop"')
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ValueError(f"[vmap] chunk_size is {chunk_size!r}, but must be a number above 0")
 
     def of_batch(*args: Any, **kwargs: Any) -> Any:
         dims = _spread("in_dims", in_dims, args)
         along_first = mapped(lambda x: 0 if isinstance(x, TensorBase) else None, kwargs)
-        whole, cut = (args, kwargs), (dims, along_first)
-        size = _size(whole, cut)
+        given, cut = (args, kwargs), (dims, along_first)
+        size = _size(given, cut)
+        if fallback == "loop":
+            return _in_a_loop(func, given, cut, size, out_dims, randomness)
+        draws = Draws(randomness, chunk_size is not None and chunk_size < size)
         state = get_rng_state()
-        results = []
-        for place in range(size):
-            if randomness == "same":
-                set_rng_state(state)
-            given, named = mapped(partial(_slice, place), whole, cut)
-            results.append(func(*given, **named))
-        if randomness == "error" and repr(get_rng_state()) != repr(state):
-            set_rng_state(state)
-            raise RuntimeError(
-                '[vmap] the function draws random numbers: give randomness="different" for numbers '
-                'of its own at each slice, or "same"'
-            )
-        return mapped(_stacked, _spread("out_dims", out_dims, results[0]), *results)
+        try:
+            return _in_chunks(func, given, cut, size, chunk_size, out_dims, draws)
+        except DrawsApart as drawn:
+            if drawn.draws is not draws:
+                raise
+        set_rng_state(state)
+        return _in_a_loop(func, given, cut, size, out_dims, randomness)
 
     return of_batch
+
+
+# ---- all slices together -------------------------------------------------------------------------
+
+
+def _in_chunks(
+    func: Callable[..., Any],
+    given: Tree,
+    cut: Tree,
+    size: int,
+    chunk_size: int | None,
+    out_dims: Any,
+    draws: Draws,
+) -> Any:
+    """The results of so many slices at a time, side by side."""
+    step = size if chunk_size is None else chunk_size
+    state = get_rng_state()
+    parts: list[Any] = []
+    dims: Any = None
+    for first in range(0, size, step):
+        if draws.randomness == "same":
+            set_rng_state(state)
+        count = min(step, size - first)
+        some = given if count == size else mapped(partial(_narrowed, first, count), given, cut)
+        part, dims = _together(func, some, cut, count, out_dims, draws)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else mapped(_joined, dims, *parts)
+
+
+def _together(
+    func: Callable[..., Any], given: Tree, cut: Tree, size: int, out_dims: Any, draws: Draws
+) -> tuple[Tree, Tree]:
+    """The results of all slices in one call, and where their new dimensions are."""
+    level = Level(size)
+    try:
+        args, kwargs = mapped(partial(_batched, level), given, cut)
+        with drawn_by(draws):
+            result = func(*args, **kwargs)
+        dims = _spread("out_dims", out_dims, result)
+        return mapped(partial(_unbatched, level), result, dims), dims
+    finally:
+        level.end()
+
+
+def _joined(dim: int | None, *parts: Any) -> Any:
+    return parts[0] if dim is None else f.cat(parts, dim)
+
+
+def _batched(level: Level, x: Any, dim: int | None) -> Any:
+    return x if dim is None else made(level, f.movedim(x, dim, 0))
+
+
+def _unbatched(level: Level, given: Any, dim: int | None) -> Any:
+    if not isinstance(given, TensorBase):
+        raise TypeError(f"[vmap] the function returned {type(given).__name__}, not a tensor")
+    x: Any = given
+    if not is_batched(x, level):
+        if dim is None:
+            return x
+        return f.stack([x] * level.size, dim)
+    if dim is None:
+        raise ValueError("[vmap] out_dims is None for a result that differs from slice to slice")
+    physical = x._physical
+    if not -physical.ndim <= dim < physical.ndim:
+        raise ValueError(f"[vmap] there is no dimension {dim} for a result of shape {x.shape}")
+    return f.movedim(physical, 0, dim)
+
+
+def _narrowed(first: int, count: int, x: Any, dim: int | None) -> Any:
+    return x if dim is None else f.narrow(x, dim, first, count)
+
+
+# ---- one slice after the other -------------------------------------------------------------------
+
+
+def _in_a_loop(
+    func: Callable[..., Any], given: Tree, cut: Tree, size: int, out_dims: Any, randomness: str
+) -> Any:
+    """The results of a call for each slice, stacked."""
+    state = get_rng_state()
+    results = []
+    for place in range(size):
+        if randomness == "same":
+            set_rng_state(state)
+        args, kwargs = mapped(partial(_slice, place), given, cut)
+        results.append(func(*args, **kwargs))
+    if randomness == "error" and repr(get_rng_state()) != repr(state):
+        set_rng_state(state)
+        raise drawing_error()
+    return mapped(_stacked, _spread("out_dims", out_dims, results[0]), *results)
+
+
+def _slice(place: int, x: Any, dim: int | None) -> Any:
+    return x if dim is None else x.select(dim, place)
+
+
+def _stacked(dim: int | None, *results: Any) -> Any:
+    for result in results:
+        if not isinstance(result, TensorBase):
+            raise TypeError(f"[vmap] the function returned {type(result).__name__}, not a tensor")
+    return results[0] if dim is None else f.stack(results, dim)
+
+
+# ---- dimensions ----------------------------------------------------------------------------------
 
 
 def _spread(name: str, dims: Any, tree: Tree) -> Tree:
@@ -102,14 +224,3 @@ def _size(whole: Tree, cut: Tree) -> int:
         raise ValueError(f"[vmap] the sizes to cut must be one number above 0: {found}")
     (size,) = sizes
     return size
-
-
-def _slice(place: int, x: Any, dim: int | None) -> Any:
-    return x if dim is None else x.select(dim, place)
-
-
-def _stacked(dim: int | None, *results: Any) -> Any:
-    for result in results:
-        if not isinstance(result, TensorBase):
-            raise TypeError(f"[vmap] the function returned {type(result).__name__}, not a tensor")
-    return results[0] if dim is None else stack(results, dim)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.functions.arguments import integer, real, renamed, size_of, tensor_operand
 from minigrad.functions.lists import from_lists
 from minigrad.functions.operands import check_range
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import (
     DType,
@@ -511,7 +512,8 @@ def zeros_like(
     if device is not None:
         on_cpu(device)
     x = tensor_operand("zeros_like", input)
-    return zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    made = zeros(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    return made if not running else by_rules("like")(made, x)
 
 
 def ones_like(
@@ -528,7 +530,8 @@ def ones_like(
     if device is not None:
         on_cpu(device)
     x = tensor_operand("ones_like", input)
-    return ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    made = ones(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    return made if not running else by_rules("like")(made, x)
 
 
 def full_like(
@@ -546,7 +549,8 @@ def full_like(
     if device is not None:
         on_cpu(device)
     x = tensor_operand("full_like", input)
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    made = full(x.shape, fill_value, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    return made if not running else by_rules("like")(made, x)
 
 
 def of_sizes_or_data(name: str, given: tuple[Any, ...], dtype: Any, device: Any = None) -> Tensor:
@@ -573,7 +577,8 @@ def empty_like(
     if device is not None:
         on_cpu(device)
     x = tensor_operand("empty_like", input)
-    return empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    made = empty(x.shape, dtype=dtype or x.dtype, requires_grad=requires_grad)
+    return made if not running else by_rules("like")(made, x)
 
 
 def arange(

@@ -20,6 +20,7 @@ from minigrad.functions.shaping import narrow, permute, reshape, select, to, wid
 from minigrad.functions.sorting import order_of
 from minigrad.ops import reduction as _r
 from minigrad.ops import scan as _s
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.runtime.dtypes import float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, kernels
@@ -122,8 +123,12 @@ def _median_of_all(x: Tensor, keepdim: bool, skip_nan: bool) -> Tensor:
     shape = (1,) * x._h.ndim if keepdim else ()
     if not x._h.size:
         return reshape(mean(flat), shape)
-    places = call(kernels.median, flat._h, 0, skip_nan)
-    lower, upper = to_lists(places)
+    try:
+        places = call(kernels.median, flat._h, 0, skip_nan)
+        lower, upper = to_lists(places)
+    except BatchedOperandError:
+        made: Tensor = by_rules("looped")("median", _median_of_all, x, keepdim, skip_nan)
+        return made
     if lower == upper:  # an odd number of elements, or a NaN
         places = call(kernels.view_slice, places, (0,), (1,), (1,))
     found = wrap(call(kernels.gather, flat._h, (places,)))

@@ -412,6 +412,7 @@ def _split(
     return tuple(found)
 
 
+split_in_python = _split
 if accelerator:
     _split = accelerator.split
 

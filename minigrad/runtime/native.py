@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
 from minigrad.runtime.accelerator import speed
+from minigrad.runtime.batched import BatchedArray, BatchedOperandError, batched_call
 from minigrad.runtime.lazy_numpy import np
 
 __all__ = [
@@ -254,7 +255,10 @@ def call(number: int, *args: Any) -> Any:
     count as None. An array of a storage dtype is cast to a compute dtype, unless the kernel takes
     storage dtypes or writes.
     """
-    arrays, ints, floats, saved, held = _request(number, args)
+    try:
+        arrays, ints, floats, saved, held = _request(number, args)
+    except BatchedOperandError:
+        return batched_call(number, args)[0]
     if len(arrays) + len(ints) + len(floats) > _FEW:
         ints, floats = _c_numbers(number, ints, floats)
     result = _results[number]
@@ -306,7 +310,7 @@ def function_of(number: int) -> Callable[..., Any]:
     def of_arrays(*arrays: Array) -> Any:
         try:
             pointers = [x.pointer for x in arrays if x.dtype >= 0]
-        except AttributeError:
+        except (AttributeError, BatchedOperandError):
             return general(*arrays)
         if len(pointers) != count or tracers:
             return general(*arrays)
@@ -391,7 +395,8 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
     if x is None and kind in "mAS":
         return ffi.NULL
     if type(x) is not Array:
-        raise TypeError(f"[{title_of(number)}] takes arrays, not {type(x)!r}")
+        error = BatchedOperandError if type(x) is BatchedArray else TypeError
+        raise error(f"[{title_of(number)}] takes arrays, not {type(x)!r}")
     if x.dtype < 0 and kind not in "sS":
         if signatures[number][-1] == "s":
             raise TypeError(f"[{title_of(number)}] does not write storage dtypes")
@@ -402,7 +407,11 @@ def _pointer(number: int, kind: str, x: Any, held: list[Any]) -> Any:
 
 def step(number: int, *args: Any) -> partial[int]:
     """A step of :func:`run_steps` that calls a writing kernel."""
-    arrays, ints, floats, saved, held = _request(number, args)
+    try:
+        arrays, ints, floats, saved, held = _request(number, args)
+    except BatchedOperandError:
+        batched_call(number, args)  # an error, unless the target is batched too
+        return partial(int)
     c_ints, c_floats = _c_numbers(number, ints, floats)
     out = ffi.new("mg_arrays *")
     made: partial[int] = partial(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import batched_row, running
 from minigrad.runtime.dtypes import DType, float32
 from minigrad.runtime.native import Array, function_of, save, tracers
 from minigrad.tape.grad_mode import mode, no_grad_scopes
@@ -23,6 +24,8 @@ _FIRST_FLOAT = float32.code
 
 def apply(row: Row, inputs: Sequence[TensorBase], args: tuple[Any, ...] = ()) -> Tensor:
     """Run a row on tensors and other arguments, and record a node if an input needs a gradient."""
+    if running and (made := batched_row(row, inputs, args)):
+        return made[0]
     handles: list[Array] = []
     parents: list[Parent] = []
     needs_grad = False
@@ -125,9 +128,12 @@ def _on_inputs(row: Row) -> Callable[..., Any]:
         return NotImplemented
 
     def on_all(*inputs: Any) -> Any:
-        handles = [x._h for x in inputs if isinstance(x, TensorBase)]
-        if len(handles) != len(inputs) or len(handles) != row.arity:
+        tensors = [x for x in inputs if isinstance(x, TensorBase)]
+        if len(tensors) != len(inputs) or len(tensors) != row.arity:
             return NotImplemented
+        if running and (made := batched_row(row, inputs, ())):
+            return made[0]
+        handles = [x._h for x in tensors]
         if (takes and not takes(*handles)) or (fits and not fits(*handles)):
             return NotImplemented
         return apply(row, inputs)

@@ -35,6 +35,13 @@ _CALLBACKS = {
     "pause": "tape.engine",
     "recorded": "tape.watching",
     "unbroadcast": "tape.engine",
+    "batched_row": "runtime.batched",
+    "batched_call": "runtime.batched",
+    "batched_wrap": "runtime.batched",
+    "batched_parent": "runtime.batched",
+    "batched_index": "runtime.batched",
+    "batched_lists": "runtime.batched",
+    "batched_split": "runtime.batched",
 }
 
 

@@ -11,6 +11,7 @@ import weakref
 from _thread import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from minigrad.runtime.batched import batched_parent, batched_wrap, running
 from minigrad.runtime.dtypes import DType, by_code
 from minigrad.runtime.errors import misfit_error
 from minigrad.runtime.native import Array, call, kernels
@@ -29,6 +30,7 @@ __all__ = [
     "TensorBase",
     "Views",
     "copied",
+    "edge_of",
     "link",
     "mark",
     "parent_of",
@@ -93,6 +95,8 @@ _new = object.__new__
 
 def wrap(handle: Array, edge: Any = None, /) -> Tensor:
     """A tensor that holds this array and has this edge."""
+    if type(handle) is not Array:
+        return batched_wrap(handle, edge)[0]
     out = _new(_result_type)
     out._h = handle
     out._edge = edge
@@ -103,7 +107,16 @@ def wrap(handle: Array, edge: Any = None, /) -> Tensor:
 def parent_of(x: TensorBase, /) -> Parent:
     """The parent that an input gives a node: the input's node, the leaf itself, or None."""
     edge = x._edge
+    if type(x) is not _result_type:
+        batched_parent(x)
     return x if edge is LEAF else edge
+
+
+def edge_of(x: TensorBase, /) -> Parent:
+    """As :func:`parent_of`, also of a batched tensor: that of the tensor with all slices."""
+    while running and hasattr(type(x), "_level"):
+        x = x._physical  # type: ignore[attr-defined]
+    return parent_of(x)
 
 
 # ---- views ---------------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ def test_readme_code_runs_from_top_to_bottom(capsys):
     assert names["loss"].item() == pytest.approx(math.tanh(1.5) ** 2 + math.tanh(2.5) ** 2)
 
 
+@pytest.mark.parametrize("page", ["vmap.md"])
+def test_code_of_a_page_runs_from_top_to_bottom(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+
+
 PAGES = [
     path
     for pattern in ("*.md", "docs/**/*.md", "benchmarks/**/*.md")

@@ -10,6 +10,7 @@ from minigrad.nn.functional.regularization import dropout
 from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.attention import ATTENTION, ATTENTION_BY_MASK, attention_weights
 from minigrad.ops.saved_values import SavedValues
+from minigrad.runtime.batched import BatchedOperandError
 from minigrad.runtime.dtypes import bool_
 from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import mode
@@ -66,11 +67,24 @@ def scaled_dot_product_attention(
     mask = None if attn_mask is None else _mask(attn_mask, q, k)
     if dropout_p or not (q._h.size and k._h.size and v._h.size):
         return dropout(attention_weights(q, k, mask, is_causal, scale), dropout_p) @ v
-    edge = None if mask is None else parent_of(mask)
+    try:
+        edge = None if mask is None else parent_of(mask)
+    except BatchedOperandError:  # vmap cuts the mask
+        return _by_operations(q, k, v, mask, is_causal, scale)
     args = (SavedValues(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))
-    if mask is not None and mask.requires_grad and mode.enabled:
+    if mask is None or not mask.requires_grad or not mode.enabled:
+        return apply(ATTENTION, (q, k, v), args)
+    try:
         return apply(ATTENTION_BY_MASK, (q, k, v, mask), args)
-    return apply(ATTENTION, (q, k, v), args)
+    except BatchedOperandError:
+        return _by_operations(q, k, v, mask, is_causal, scale)
+
+
+def _by_operations(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    weights: Tensor = attention_weights(q, k, mask, causal, scale)
+    return weights @ v
 
 
 def _operand(name: str, x: Any) -> Tensor:

@@ -22,6 +22,7 @@ from minigrad.nn.functional.operands import (
     weighted,
 )
 from minigrad.ops.loss import CROSS_ENTROPY, ENTROPY, MULTI_MARGIN, NLL, SCORES, WEIGHTED_SCORES
+from minigrad.runtime.batched import BatchedValueError, by_rules
 from minigrad.runtime.dtypes import int64
 from minigrad.runtime.native import call, kernels, lib
 from minigrad.tape.apply import apply
@@ -287,7 +288,12 @@ def binary_cross_entropy(
     losses = apply(ENTROPY, (x, t))
     y = reduced(losses, reduction) if weight is None else losses
     total = y if reduction != "none" and weight is None else f.sum(losses.detach())
-    if math.isnan(total.item()):
+    try:
+        wrong = math.isnan(total.item())
+    except BatchedValueError:
+        x, t = by_rules("every_slice")(x), by_rules("every_slice")(t)
+        wrong = bool(f.any(f.isnan(by_rules("every_slice")(total))))
+    if wrong:
         for name, p in (("input", x), ("target", t)):
             low, high = [v.item() for v in f.aminmax(p.detach())] if p.size else (0.0, 1.0)
             if not (low >= 0.0 and high <= 1.0):
@@ -378,7 +384,11 @@ def multilabel_margin_loss(
     classes = x.shape[-1]
     counts = f.cumprod((t >= 0).to(int64), -1) > 0
     places = f.where(counts, t, 0)
-    if t.size and f.amax(places).item() >= classes:
+    try:
+        most = f.amax(places).item() if t.size else -1
+    except BatchedValueError:
+        most = f.amax(by_rules("every_slice")(places)).item()
+    if most >= classes:
         raise IndexError(f"[{op}] a target is not in 0..{classes - 1}")
     named = f.scatter_add(f.mul(places, 0), -1, places, counts.to(int64)) > 0
     margins = 1.0 - x.gather(-1, places).unsqueeze(-1) + x.unsqueeze(-2)

@@ -16,6 +16,7 @@ from minigrad.nn.functional.operands import (
     reduced,
 )
 from minigrad.ops.loss import HUBER
+from minigrad.runtime.batched import BatchedValueError, by_rules
 from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
@@ -235,8 +236,13 @@ def gaussian_nll_loss(
                 f"[{op}] {name} has shape {given.shape}, but must have that of the input "
                 f"{x.shape}, or sizes of 1 in it"
             )
-    least = f.amin(v.detach()).item() if v.size else math.inf
-    if not least >= 0.0 and f.any(v < 0.0).item():  # NaN counts as the smallest
+    seen: Tensor = v
+    try:
+        least = f.amin(v.detach()).item() if v.size else math.inf
+    except BatchedValueError:
+        seen = by_rules("every_slice")(v)
+        least = f.amin(seen).item()
+    if not least >= 0.0 and f.any(seen < 0.0).item():  # NaN counts as the smallest
         raise ValueError(f"[{op}] var has negative entries, but a variance is not negative")
     if not least >= eps:
         v = f.where(v < eps, (v - v.detach()) + eps, v)  # the value is eps, the gradient goes to v

@@ -18,6 +18,7 @@ from minigrad.ops.normalization import CHANNEL_NORM, LAYER_NORM, RMS_NORM
 from minigrad.ops.reduction import UNITS, deviations
 from minigrad.ops.table import Row
 from minigrad.ops.window import POOL_SUM, PoolingWindows
+from minigrad.runtime.batched import BatchedOperandError, BatchedValueError, by_rules
 from minigrad.runtime.dtypes import float32
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.apply import apply
@@ -113,7 +114,10 @@ def _fused(
     if not h.size or w._h.dtype != code or b._h.dtype != code:
         return None
     stats = wrap(call(kernels.empty, code, (_KEPT, sets)))
-    return apply(row, (x, w, b), (stats, *args)), stats
+    try:
+        return apply(row, (x, w, b), (stats, *args)), stats
+    except BatchedOperandError:  # vmap: by other operations
+        return None
 
 
 def _mended(
@@ -450,7 +454,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
     """
     x = _input("normalize", input, 0)
     length = f.norm(x, p, dim, True)
-    if length.size and not f.amin(length.detach()).item() >= eps > 0.0:
+    try:
+        least = f.amin(length.detach()).item() if length.size else math.inf
+    except BatchedValueError:
+        least = f.amin(by_rules("every_slice")(length)).item()
+    if not least >= eps > 0.0:
         zero = length == 0.0
         length = f.where(zero, math.inf, f.where(length < eps, eps, length))  # a gradient of 0
     return x / length

@@ -11,6 +11,7 @@ from minigrad.nn.functional.spatial import require_floats
 from minigrad.ops.recurrent import GRU, LSTM, LSTM_PROJECTED, RNN_RELU, RNN_TANH
 from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedOperandError, by_rules
 from minigrad.tape.apply import apply
 from minigrad.tape.tensor_base import parent_of, wrap
 
@@ -107,9 +108,17 @@ def _apply(
 ) -> Tensor:
     """Apply a row of `minigrad.ops.recurrent`, which may take a fourth operand."""
     given = operand[0] if operand else None
-    edge = None if given is None else parent_of(given)
-    saved = SavedValues(given, lambda handle: wrap(handle, edge))
-    return apply(row, (projected, state, weight, *operand), (saved, cells))
+    try:
+        edge = None if given is None else parent_of(given)
+        saved = SavedValues(given, lambda handle: wrap(handle, edge))
+        return apply(row, (projected, state, weight, *operand), (saved, cells))
+    except BatchedOperandError:
+
+        def steps(*inputs: Tensor) -> Tensor:
+            return _apply(row, *inputs, cells=cells)
+
+        made: Tensor = by_rules("looped")(row.name, steps, projected, state, weight, *operand)
+        return made
 
 
 _ROWS = {"RNN_TANH": RNN_TANH, "RNN_RELU": RNN_RELU, "GRU": GRU, "LSTM": LSTM}
