@@ -117,6 +117,7 @@ KINDS: dict[str, type[Library]] = {
     "again": Library,
     "contiguous": Minigrad,
     "short": Minigrad,
+    "forward": Minigrad,
     ALONE: Minigrad,
 }
 

@@ -41,6 +41,7 @@ GROUPS = (
     "nn",
     "data",
     "training",
+    "transforms",
     "memory",
     "startup",
 )
@@ -147,6 +148,7 @@ _MODULES = (
     "data",
     "optimisers",
     "training",
+    "transforms",
 )
 
 
