@@ -15,7 +15,7 @@ from minigrad.nn.calls import (
     watched_calls,
 )
 from minigrad.nn.module import Module
-from minigrad.runtime.flops import flops_of
+from minigrad.runtime.costs import cost
 from minigrad.runtime.native import trace
 
 __all__ = ["summary"]
@@ -121,7 +121,7 @@ def summary(
 
             def count(name: str, args: tuple[Any, ...], made: Any) -> None:
                 if stack and get_ident() == thread:
-                    stack[-1].flops += flops_of(name, args, made)
+                    stack[-1].flops += cost(name, args, made)[1]
 
             with trace(count):
                 run_model(model, input)

@@ -16,8 +16,8 @@ from minigrad.nn.global_hooks import (
     register_module_forward_pre_hook,
 )
 from minigrad.profiler import report
-from minigrad.profiler.costs import cost
 from minigrad.profiler.limits import Limits, measured_limits
+from minigrad.runtime.costs import cost
 from minigrad.runtime.native import lib, names, signatures, title_of, tracers
 from minigrad.tape.watching import Lines, Watcher
 

@@ -65,14 +65,14 @@ A = mg.ones(5, 2, 3)
 FLOPS = {
     "matmul": (lambda: A @ mg.ones(3, 4), 2 * 5 * 2 * 3 * 4),
     "matrix and vector": (lambda: A @ mg.ones(3), 2 * 5 * 2 * 3),
-    "linear": (lambda: linear(A, mg.ones(4, 3), mg.ones(4)), 2 * 5 * 2 * 3 * 4),
+    "linear": (lambda: linear(A, mg.ones(4, 3), mg.ones(4)), 2 * 5 * 2 * 3 * 4 + 40),
     "conv2d": (
         lambda: conv2d(mg.ones(2, 4, 8, 8), mg.ones(6, 2, 3, 3), groups=2),
         2 * 2 * 6 * 36 * 18,
     ),
     "attention": (
         lambda: scaled_dot_product_attention(mg.ones(8, 7, 8), mg.ones(8, 9, 8), mg.ones(8, 9, 6)),
-        2 * 8 * 7 * 9 * (8 + 6),
+        8 * 7 * 9 * (2 * 8 + 2 * 6 + 5),
     ),
     "sum": (lambda: A.sum(), 30),
     "views and copies": (lambda: A.transpose(0, 1)[1:].clone(), 0),

@@ -2,7 +2,8 @@
 
 Products, convolutions, attention, recurrent layers and linear systems are counted by their formula,
 a multiplication and an addition as two operations. Elementwise kernels and reductions count one for
-each element that they compute or read, also a transcendental function. Moving data counts none.
+each element that they compute or read, also a transcendental function. Softmax, variances and norms
+count several. Moving data counts none.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def cost(name: str, args: Sequence[Any], made: Any) -> tuple[int, int]:
     formula = _FORMULAS.get(name)
     if formula is not None:
         return count, formula(args, out)
-    return count, max([x.size for x in (*given, *out)], default=0)
+    return count, _STEPS.get(name, 1) * max([x.size for x in (*given, *out)], default=0)
 
 
 def _arrays(given: Sequence[Any]) -> list[Array]:
@@ -60,9 +61,24 @@ _MOVES = {
 }
 
 
+# Operations for each element, of kernels that take several.
+_STEPS = dict.fromkeys(("var", "std", "logsumexp", "logcumsumexp"), 4)
+_STEPS |= dict.fromkeys(("softmax", "log_softmax", "cross_entropy"), 5)
+_STEPS |= dict.fromkeys(("norm_rows", "norm_channels"), 8)
+
+
 def _product(args: Any, out: Any) -> int:
     """``a @ b``, or ``x @ w^T``: the last axis of the first operand is summed over."""
     return 2 * out[0].size * args[0].shape[-1]
+
+
+def _linear(args: Any, out: Any) -> int:
+    return _product(args, out) + _bias(args, out)
+
+
+def _bias(args: Any, out: Any) -> int:
+    """The additions of a bias, the third argument."""
+    return out[0].size if len(args) > 2 and args[2] is not None else 0
 
 
 def _product_vjp(args: Any, out: Any) -> int:
@@ -82,7 +98,7 @@ def _product_vjp(args: Any, out: Any) -> int:
 
 
 def _convolution(args: Any, out: Any) -> int:
-    return 2 * out[0].size * math.prod(args[1].shape[1:])
+    return 2 * out[0].size * math.prod(args[1].shape[1:]) + _bias(args, out)
 
 
 def _convolution_data(args: Any, out: Any) -> int:
@@ -97,7 +113,7 @@ def _attention(args: Any, out: Any) -> int:
     """Two products with the scores; a causal mask is not taken off."""
     q, k, v = args[:3]
     queries = out[0].size // v.shape[-1] if v.shape[-1] else 0
-    return 2 * queries * k.shape[-2] * (q.shape[-1] + v.shape[-1])
+    return queries * k.shape[-2] * (2 * q.shape[-1] + 2 * v.shape[-1] + _STEPS["softmax"])
 
 
 def _attention_vjp(args: Any, out: Any) -> int:
@@ -138,7 +154,7 @@ def _distances_vjp(args: Any, out: Any) -> int:
 
 _FORMULAS: dict[str, Callable[[Any, Any], int]] = {
     "matmul": _product,
-    "linear": _product,
+    "linear": _linear,
     "matmul_vjp": _product_vjp,
     "linear_vjp": _product_vjp,
     "conv_forward": _convolution,
