@@ -1,7 +1,7 @@
 """Function transforms (``torch.func``): derivatives, ``vmap``, and modules as functions."""
 
 from minigrad.func.batching import vmap
-from minigrad.func.gradients import grad, value_and_grad, vjp
+from minigrad.func.gradients import grad, grad_and_value, value_and_grad, vjp
 from minigrad.func.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vhp
 from minigrad.func.modules import functional_call, stack_module_state
 from minigrad.func.tangents import jvp, linearize
@@ -9,6 +9,7 @@ from minigrad.func.tangents import jvp, linearize
 __all__ = [
     "functional_call",
     "grad",
+    "grad_and_value",
     "hessian",
     "hvp",
     "jacfwd",

@@ -301,6 +301,18 @@ def test_products_are_on_the_tape_of_vectors():
         same(g, np.exp(x.numpy()))
 
 
+def test_the_gradient_first_or_the_value_first():
+    x = double([1.0, 2.0])
+    value, gradient = func.value_and_grad(cube)(x)
+    same(value, 9.0)
+    same(gradient, [3.0, 12.0])
+    gradient, value = func.grad_and_value(cube)(x)
+    same(value, 9.0)
+    same(gradient, [3.0, 12.0])
+    gradient, (value, aux) = func.grad_and_value(lambda t: (cube(t), 2.0 * t), has_aux=True)(x)
+    same(aux, [2.0, 4.0])
+
+
 # ---- nested data ---------------------------------------------------------------------------------
 
 Pair = namedtuple("Pair", "weight bias")
