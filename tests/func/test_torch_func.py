@@ -13,7 +13,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch.func")
 
 # torch's forward mode loads parts of torch that warn.
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning"),
+]
 
 A = np.array([[0.3, -1.2, 0.7, 0.1], [0.5, 0.2, -0.4, 1.1], [-0.6, 0.9, 0.8, -0.3]])
 B = np.array([0.4, -0.7, 1.3, 0.2])
