@@ -2,7 +2,7 @@
 
 from minigrad.func.batching import vmap
 from minigrad.func.custom import custom_vjp
-from minigrad.func.gradients import grad, value_and_grad, vjp
+from minigrad.func.gradients import grad, grad_and_value, value_and_grad, vjp
 from minigrad.func.implicit import custom_root, fixed_point
 from minigrad.func.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vhp
 from minigrad.func.modules import functional_call, stack_module_state
@@ -14,6 +14,7 @@ __all__ = [
     "fixed_point",
     "functional_call",
     "grad",
+    "grad_and_value",
     "hessian",
     "hvp",
     "jacfwd",

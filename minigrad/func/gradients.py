@@ -9,7 +9,7 @@ from minigrad.autograd.recording import zeros_for
 from minigrad.func.calls import Call, flat_like
 from minigrad.functions.creation import ones_like
 
-__all__ = ["grad", "value_and_grad", "vjp"]
+__all__ = ["grad", "grad_and_value", "value_and_grad", "vjp"]
 
 
 def grad(
@@ -61,6 +61,24 @@ def value_and_grad(
         return call.with_aux(call.shown_output()), call.like_args(made)
 
     return value_and_gradient
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """As :func:`value_and_grad`, in PyTorch's order: the gradient first.
+
+    >>> import minigrad as mg
+    >>> mg.func.grad_and_value(lambda x: (x**2).sum())(mg.tensor([1.0, 2.0]))
+    (tensor([2., 4.]), tensor(5.))
+    """
+    both = value_and_grad(func, argnums, has_aux)
+
+    def gradient_and_value(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        value, found = both(*args, **kwargs)
+        return found, value
+
+    return gradient_and_value
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:

@@ -41,6 +41,7 @@ MARKED = custom(
     "marked",
     lambda y, mark: call(kernels.copy, y),
     _mark_vjp,
+    jvp=[lambda t, mark: t],
     doc="a packed factorisation of which the values, or the vectors, are used",
 )
 
@@ -85,10 +86,49 @@ def _eigh_vjp(g: T, y: T) -> T:
     return whole
 
 
+def _refuse_equal(name: str, values: str, equal: T) -> None:
+    """RuntimeError where vectors of equal values would have a tangent: they may turn anyhow."""
+    if equal.any():
+        raise RuntimeError(
+            f"[{name}] in forward mode, the vectors of equal values have no derivative: use "
+            f"{values} if you need the values alone, or reverse mode"
+        )
+
+
+def _packed(*rows: T) -> T:
+    """Rows one above the other, and the last, which nothing reads."""
+    whole = rows[0]
+    for more in rows[1:]:
+        whole = whole.cat_with(more, -2)
+    return whole.cat_with(whole.narrow(-2, 0, 1).detach() * 0.0, -2)
+
+
+def _eigh_push(t: T, y: T, uplo: Any) -> T:
+    """With K = V^T dA V: dw is its diagonal, and dV = V (F * K) with F_ij = 1 / (w_j - w_i)."""
+    w, v = y[..., 0, :], y[..., 1:-1, :]
+    gaps = w.unsqueeze(-2) - w.unsqueeze(-1)
+    if w.size:
+        _refuse_equal("eigh", "eigvalsh", equal_pairs(w, gaps))
+    inner = v.mT @ (0.5 * (t + t.mT)) @ v
+    slopes = inner.diagonal(0, -2, -1).unsqueeze(-2)
+    return _packed(slopes, v @ (inverse_gaps(w, gaps) * inner))
+
+
+def _values_push(t: T, u: T, v: T) -> T:
+    """u_i^T dA v_i."""
+    return (u * (t @ v)).sum(-2)
+
+
+def _marked_vectors(x: T, row: Row, *args: Any) -> T:
+    """A factorisation whose vectors stand in a derivative of the values."""
+    return x.apply_row(row, *args).apply_row(MARKED, OF_VALUES + OF_VECTORS)
+
+
 EIGH = custom(
     "eigh",
     _forward("eigh", _eigh),
     lambda g, y, uplo: _eigh_vjp(g, y),
+    jvp=[_eigh_push],
     doc="the eigenvalues of symmetric matrices, in ascending order, above their eigenvectors",
 )
 
@@ -105,10 +145,16 @@ def _eigenvalues_vjp(g: T, x: T, uplo: Any) -> T:
     return whole
 
 
+def _eigenvalues_push(t: T, x: T, uplo: Any) -> T:
+    v = _marked_vectors(x, EIGH, uplo)[..., 1:-1, :]
+    return _values_push(0.5 * (t + t.mT), v, v)
+
+
 EIGENVALUES = custom(
     "eigvalsh",
     _forward("eigvalsh", lambda a, uplo: np.linalg.eigvalsh(a, uplo)),
     _eigenvalues_vjp,
+    jvp=[lambda t, x, uplo: _eigenvalues_push(t, x, uplo)],
     doc="the eigenvalues alone, in a third of the time; the vectors are found for the gradient",
 )
 
@@ -172,11 +218,35 @@ def _svd_vjp(g: T, y: T, m: int) -> T:
     return whole
 
 
+def _svd_push(t: T, y: T, shape: tuple[int, ...]) -> T:
+    """The tangents of U, S and V; Townsend (2016), as above.
+
+    With K = U^T dA V, dS is its diagonal. U^T dU and V^T dV are the skew matrices with
+    (K_ij s_j + s_i K_ji) / (s_j^2 - s_i^2) and (s_i K_ij + K_ji s_j) / (s_j^2 - s_i^2).
+    """
+    m, n = shape[-2:]
+    u, s, v = y[..., :m, :], y[..., m : m + 1, :], y[..., m + 1 : -1, :]
+    values, column = s.squeeze(-2), s.mT
+    if values.size:
+        _refuse_equal("svd", "svdvals", equal_singular_values(values, m == n))
+    inner = u.mT @ t @ v
+    apart = (inner + inner.mT) * inverse_gaps(values, s - column)
+    beside = (inner - inner.mT) * inverse_gaps(values, s + column)
+    du, dv = u @ (0.5 * (apart + beside)), v @ (0.5 * (apart - beside))
+    inverse = inverse_gaps(values, s)
+    if m > values.shape[-1]:
+        du = du + (t @ v - u @ inner) * inverse
+    if n > values.shape[-1]:
+        dv = dv + (t.mT @ u - v @ inner.mT) * inverse
+    return _packed(du, inner.diagonal(0, -2, -1).unsqueeze(-2), dv)
+
+
 SVD = custom(
     "svd",
     _forward("svd", _svd),
     # the number of rows of U comes from the shape of A
     lambda g, y, shape: _svd_vjp(g, y, shape[-2]),
+    jvp=[_svd_push],
     doc="U, the singular values in descending order and V, one above the other",
 )
 
@@ -190,10 +260,16 @@ def _singular_values_vjp(g: T, x: T) -> T:
     return whole
 
 
+def _singular_values_push(t: T, x: T) -> T:
+    y, m = _marked_vectors(x, SVD), x.shape[-2]
+    return _values_push(t, y[..., :m, :], y[..., m + 1 : -1, :])
+
+
 SINGULAR_VALUES = custom(
     "svdvals",
     _forward("svdvals", lambda a: np.linalg.svd(a, compute_uv=False)),
     _singular_values_vjp,
+    jvp=[lambda t, x: _singular_values_push(t, x)],
     doc="the singular values alone, likewise",
 )
 

@@ -221,6 +221,49 @@ def test_the_hessian_is_the_same_in_all_orders(sample, rng):
         np.testing.assert_allclose(slope, wanted, rtol=1e-4, atol=2e-5 * size)
 
 
+# ---- equal eigenvalues ---------------------------------------------------------------------------
+
+
+def _exp_by_eigh(a):
+    w, v = mg.linalg.eigh(a)
+    return (v * w.exp()) @ v.mT
+
+
+def _exp_by_svd(a):
+    u, s, vt = mg.linalg.svd(a, full_matrices=False)
+    return (u * s.exp()) @ vt
+
+
+@pytest.mark.parametrize("f", [_exp_by_eigh, _exp_by_svd])
+def test_vectors_of_equal_values_are_refused(f):
+    """A transposed rule would lose the NaN that reverse mode gives."""
+    one, t = mg.eye(3, dtype=mg.float64), double(np.diag([1.0, 2.0], 1) + np.eye(3))
+    for transform in (func.jacfwd(f), lambda a: func.jvp(f, (a,), (t,)), func.hessian(f)):
+        with pytest.raises(RuntimeError, match="the vectors of equal values have no derivative"):
+            transform(one)
+    apart = double(np.diag([1.0, 2.0, 4.0]) + 0.1)
+    same(func.jacfwd(f)(apart), func.jacrev(f)(apart).numpy(), 1e-10)
+    second = func.jacfwd(func.jacfwd(f))(apart)
+    same(second, func.jacrev(func.jacrev(f))(apart).numpy(), 1e-9)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 3, 3)])
+def test_singular_vectors_of_any_shape(shape, rng):
+    a = double(rng.normal(size=shape))
+
+    def f(x):
+        u, s, vt = mg.linalg.svd(x, full_matrices=False)
+        return (u * s.square().unsqueeze(-2)) @ vt
+
+    same(func.jacfwd(f)(a), func.jacrev(f)(a).numpy(), 1e-9)
+
+
+def test_equal_values_alone_have_tangents():
+    one, t = mg.eye(3, dtype=mg.float64), double(np.full((3, 3), 2.0))
+    for values in (mg.linalg.eigvalsh, mg.linalg.svdvals):
+        same(func.jvp(lambda a, f=values: f(a).exp().sum(), (one,), (t,))[1], 6.0 * np.e)
+
+
 # ---- nesting -------------------------------------------------------------------------------------
 
 
@@ -299,6 +342,18 @@ def test_products_are_on_the_tape_of_vectors():
     ):
         (g,) = mg.grad(found.sum(), v)
         same(g, np.exp(x.numpy()))
+
+
+def test_the_gradient_first_or_the_value_first():
+    x = double([1.0, 2.0])
+    value, gradient = func.value_and_grad(cube)(x)
+    same(value, 9.0)
+    same(gradient, [3.0, 12.0])
+    gradient, value = func.grad_and_value(cube)(x)
+    same(value, 9.0)
+    same(gradient, [3.0, 12.0])
+    gradient, (value, aux) = func.grad_and_value(lambda t: (cube(t), 2.0 * t), has_aux=True)(x)
+    same(aux, [2.0, 4.0])
 
 
 # ---- nested data ---------------------------------------------------------------------------------

@@ -246,6 +246,64 @@ def test_gradients_of_a_module_by_its_state():
         np.testing.assert_allclose(found[name].detach().numpy(), p.grad.numpy(), rtol=1e-6)
 
 
+# ---- strategies of autograd.functional -----------------------------------------------------------
+
+
+def _products(x, y):
+    return (x.sin() * y).sum(1) * y[0], x[0, 0] * y
+
+
+def test_forward_mode_gives_the_same():
+    inputs = double([[0.5, -1.0, 2.0], [1.0, 0.3, 0.1]]), double([1.0, -2.0, 0.5])
+    wanted = jacobian(_products, inputs)
+    for vectorize in (False, True):
+        found = jacobian(_products, inputs, vectorize=vectorize, strategy="forward-mode")
+        for got, want in zip(found, wanted, strict=True):
+            for a, b in zip(got, want, strict=True):
+                same(a, b.numpy())
+                assert not a.requires_grad
+
+    def loss(x, y):
+        return sum((part**3).sum() for part in _products(x, y))
+
+    found = hessian(loss, inputs, outer_jacobian_strategy="forward-mode")
+    for got, want in zip(found, hessian(loss, inputs), strict=True):
+        for a, b in zip(got, want, strict=True):
+            same(a, b.numpy())
+    vectors = double([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]), double([1.0, 1.0, -1.0])
+    for a, b in zip(hvp(loss, inputs, vectors)[1], vhp(loss, inputs, vectors)[1], strict=True):
+        same(a, b.numpy())
+
+
+@pytest.mark.parametrize("strategy", ["forward-mode", "reverse-mode"])
+def test_jacobians_of_both_modes_are_differentiated_again(strategy):
+    x = double([0.5, 2.0], requires_grad=True)
+    with mg.no_grad():
+        found = jacobian(lambda t: t**3, x, create_graph=True, strategy=strategy)
+    (g,) = mg.grad(found.sum(), x)
+    same(g, 6 * x.detach().numpy())
+
+
+def test_strict_forward_mode():
+    x = double([1.0, 2.0])
+    for given, inputs in ((lambda a: mg.ones(2), x), (lambda a, b: a * 2.0, (x, x))):
+        with pytest.raises(RuntimeError, match=r"\[jacobian\] .*does not depend on"):
+            jacobian(given, inputs, strict=True, strategy="forward-mode")
+        with pytest.raises(RuntimeError, match=r"\[jvp\] .*does not depend on"):
+            jvp(given, inputs, inputs, strict=True)
+    for product in (hvp, vhp):
+        with pytest.raises(RuntimeError, match="does not depend on"):
+            product(lambda a, b: (a**2).sum(), (x, x), (x, x), strict=True)
+    with pytest.raises(ValueError, match=r"\[jacobian\] strategy is 'sideways': give"):
+        jacobian(mg.exp, x, strategy="sideways")
+    with pytest.raises(ValueError, match=r"\[hessian\] outer_jacobian_strategy is 'x': give"):
+        hessian(cubes, x, outer_jacobian_strategy="x")
+
+
+def cubes(x):
+    return (x**3).sum()
+
+
 # ---- beside PyTorch ------------------------------------------------------------------------------
 
 
