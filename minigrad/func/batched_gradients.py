@@ -210,7 +210,8 @@ def pushed(
     level = level_of((inputs, outputs))
     if level is None:
         made_ = LinearMap(edges, outputs, oldest).push(tangents, True)
-        return [t if t is None or recorded else t.detach() for t in made_]
+        kept = [t if t is None or recorded else t.detach() for t in made_]
+        return [f.clone(t) if any(t is g for g in tangents if g is not None) else t for t in kept]
     given = []
     for x, t in zip(inputs, tangents, strict=True):
         if t is not None and has_level(x, level):

@@ -417,10 +417,11 @@ def _install() -> None:
             setattr(BatchedTensor, name, _in_place(name))
     for name in ("new_zeros", "new_ones", "new_full", "new_empty"):
         setattr(BatchedTensor, name, _new(name))
-    for name, get, way_out in (
+    fields = (
         ("data", BatchedTensor.detach, "write by copy_()"),
         ("grad", lambda self: None, "take gradients by mg.func.grad"),
-    ):
+    )
+    for name, get, way_out in fields:
         setattr(BatchedTensor, name, property(get, _refused(name, way_out)))
     for name, method in _AUGMENTED.items():
         setattr(BatchedTensor, f"__i{name}__", _augmented(name, method))

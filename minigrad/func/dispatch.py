@@ -31,6 +31,7 @@ __all__ = [
     "every_slice",
     "gradients",
     "kernel",
+    "level_of",
     "like",
     "lists",
     "looped",
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 check_writable, cut, every_slice = b.check_all_writable, b.cut, b.every_slice
-like, no_value = b.like, b.no_value
+level_of, like, no_value = b.level_of, b.like, b.no_value
 write, write_error = b.write, b.write_error
 
 # Kernels whose result's shape depends on values.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 __all__ = ["BatchedArray", "BatchedOperandError", "BatchedValueError", "by_rules", "running"]
@@ -85,6 +86,7 @@ class BatchedArray:
         )
 
 
+@cache
 def by_rules(name: str) -> Callable[..., Any]:
     """A function of the rules, which are loaded with the first vmap."""
     found: Callable[..., Any] = getattr(importlib.import_module("minigrad.func.dispatch"), name)

@@ -19,7 +19,7 @@ from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
-from minigrad.runtime.batched import running
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
 from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
@@ -72,7 +72,8 @@ def checkpoint(
             f"[checkpoint] determinism_check is {determinism_check!r}: use 'default' or 'none'"
         )
     first, second = context_fn()
-    if not mode.enabled or running:  # a vmap has no call of its own to make again
+    in_vmap = running and by_rules("level_of")((args, kwargs))
+    if not mode.enabled or in_vmap:  # vmap has no call of its own to make again
         with first:
             return function(*args, **kwargs)
     part = _Part(function, args, kwargs, second, preserve_rng_state, determinism_check == "default")
