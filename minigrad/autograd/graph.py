@@ -12,7 +12,13 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from minigrad.autograd.bundle import Bundle
 from minigrad.autograd.graph_memory import source_lines
-from minigrad.autograd.saved_tensors import Packed, PackedOp, saved_tensors_hooks, whole_node
+from minigrad.autograd.saved_tensors import (
+    Packed,
+    PackedOp,
+    save_on_cpu,
+    saved_tensors_hooks,
+    whole_node,
+)
 from minigrad.functions.grad_modes import no_grad
 from minigrad.functions.shaping import clone
 from minigrad.ops.pointwise import ADD, MUL
@@ -32,6 +38,7 @@ __all__ = [
     "next_functions",
     "register_hook",
     "register_prehook",
+    "save_on_cpu",
     "saved_tensors_hooks",
     "saved_value",
     "source_lines",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad.functions.grad_modes import no_grad
@@ -29,6 +29,7 @@ __all__ = [
     "PackedOp",
     "PackedValues",
     "packed_array",
+    "save_on_cpu",
     "saved_tensors_hooks",
     "whole_node",
 ]
@@ -99,6 +100,18 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
                     for x in node.args
                 ]
             )
+
+
+def save_on_cpu(
+    pin_memory: bool = False, device_type: str = "cuda"
+) -> AbstractContextManager[None]:
+    """A context that changes nothing: what the tape saves is in the CPU's memory anyway.
+
+    >>> import minigrad as mg
+    >>> with mg.autograd.graph.save_on_cpu(pin_memory=True):
+    ...     y = mg.ones(2, requires_grad=True).exp()
+    """
+    return nullcontext()
 
 
 def _innermost() -> saved_tensors_hooks | None:
