@@ -128,12 +128,57 @@ def _hessian(x: np.ndarray) -> np.ndarray:
     return np.array([[2 * x[1], 2 * x[0]], [2 * x[0], 0]])
 
 
+def _of_pair(pair: Any, *given: Any) -> list[Any]:
+    """A value, and the function beside it applied to a vector; the results of either in a list."""
+    value, function = pair
+    made = function(*given)
+    return [value, made[0] if isinstance(made, tuple) else made]
+
+
+def _by_one(op: Any, function: Any, vector: np.ndarray) -> list[Any]:
+    """An operation on tuples, of one argument and one vector."""
+    value, product = op(function, (_vector(U),), (_vector(vector),))
+    return [value, product[0] if isinstance(product, tuple) else product]
+
+
+def _stacked_weights() -> Any:
+    layers = [nn.Linear(3, 2) for _ in range(2)]
+    for scale, layer in enumerate(layers):
+        nn.init.constant_(layer.weight, scale)
+    return mg.func.stack_module_state(layers)[0]["weight"]
+
+
 VALUE, BOWL = np.array([-2.0, 1.0]), -2.0
 
 DERIVATIVES: dict[str, list[Case]] = {
     "func.grad": [(lambda: mg.func.grad(_bowl)(_vector(U)), _gradient(U))],
     "func.value_and_grad": [
         (lambda: mg.func.value_and_grad(_bowl)(_vector(U)), [BOWL, _gradient(U)])
+    ],
+    "func.grad_and_value": [
+        (lambda: mg.func.grad_and_value(_bowl)(_vector(U)), [_gradient(U), BOWL])
+    ],
+    "func.vjp": [
+        (
+            lambda: _of_pair(mg.func.vjp(_map, _vector(U)), _vector(V)),
+            [VALUE, V @ _jacobian(U)],
+        )
+    ],
+    "func.jvp": [(lambda: _by_one(mg.func.jvp, _map, V), [VALUE, _jacobian(U) @ V])],
+    "func.linearize": [
+        (
+            lambda: _of_pair(mg.func.linearize(_map, _vector(U)), _vector(V)),
+            [VALUE, _jacobian(U) @ V],
+        )
+    ],
+    "func.jacrev": [(lambda: mg.func.jacrev(_map)(_vector(U)), _jacobian(U))],
+    "func.jacfwd": [(lambda: mg.func.jacfwd(_map)(_vector(U)), _jacobian(U))],
+    "func.jacobian": [(lambda: mg.func.jacobian(_map)(_vector(U)), _jacobian(U))],
+    "func.hessian": [(lambda: mg.func.hessian(_bowl)(_vector(U)), _hessian(U))],
+    "func.hvp": [(lambda: _by_one(mg.func.hvp, _bowl, V), [BOWL, _hessian(U) @ V])],
+    "func.vhp": [(lambda: _by_one(mg.func.vhp, _bowl, V), [BOWL, V @ _hessian(U)])],
+    "func.stack_module_state": [
+        (_stacked_weights, np.repeat([0.0, 1.0], 6).reshape(2, 2, 3)),
     ],
     "func.functional_call": [
         (
