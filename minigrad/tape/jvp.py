@@ -24,7 +24,7 @@ from minigrad.tape.grad_mode import begin, end, mode
 from minigrad.tape.node import LEAF, Node, Parent
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
-from minigrad.tape.vjp import fused_or_formula, pointwise_formula, rules, unpack
+from minigrad.tape.vjp import cast, fused_or_formula, pointwise_formula, rules, unpack
 
 __all__ = [
     "LinearMap",
@@ -112,7 +112,8 @@ class LinearMap:
         finally:
             end(scope)
         made = [None if edge is None else found.get(edge) for edge in self.edges]
-        return [t if t is None else t.to(y.dtype) for t, y in zip(made, self.outputs, strict=True)]
+        pairs = zip(made, self.outputs, strict=True)
+        return [None if t is None else cast(t, y.dtype) for t, y in pairs]
 
     def _pushed(self, node: Node, tangents: Tangents, by_kernels: bool) -> Tangent:
         """The tangent of a node's output, by fused kernels or by formulas."""
@@ -233,7 +234,7 @@ def _by_kernel(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
 def by_formula(row: Row, i: int, node: Node, t: Tangent) -> Tangent:
     """A tangent times the i-th partial of a pointwise row."""
     if row is SCALE and i == 1:
-        return product(t, unpack(row, node, "a").to(t.dtype))
+        return product(t, cast(unpack(row, node, "a"), t.dtype))
     return pointwise_formula(row, i, node, t)
 
 
@@ -253,7 +254,7 @@ def in_one_dtype(node: Node, tangents: Tangents) -> Tangents:
         if shape or edge is not None or not scalars
     ]
     dtype = by_code[max(codes)]
-    return [None if t is None else t.to(dtype) for t in tangents]
+    return [None if t is None else cast(t, dtype) for t in tangents]
 
 
 def _broadcast(node: Node, t: Tangent) -> Tangent:

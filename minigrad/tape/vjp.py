@@ -15,6 +15,7 @@ from minigrad.ops.composed import product
 from minigrad.ops.pointwise import SCALE
 from minigrad.ops.shape import SLICE, SLICE_VIEW
 from minigrad.ops.table import PLACES, Row
+from minigrad.runtime.dtypes import DType
 from minigrad.runtime.errors import freed_error
 from minigrad.runtime.native import call, kernels, saved_handle, vjp_of
 from minigrad.tape.apply import operation
@@ -181,6 +182,11 @@ def _times_constant(derivative: Any, g: Tensor) -> Tensor:
     return -g if derivative == -1.0 else g * derivative
 
 
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """The tensor in a dtype. Most have it, and need no call of ``to``."""
+    return x if x.dtype is dtype else x.to(dtype)
+
+
 def pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     """The i-th partial of a pointwise row times a gradient or a tangent."""
     partial = row.derivatives[i]
@@ -189,7 +195,7 @@ def pointwise_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     # Saved values are cast to the gradient's dtype, so that the partial is no float32 because of an
     # int64 or float32 operand. Only the kernel takes parameters with a default.
     names = row.needs[i][: len(row.needs[i]) - len(partial.__defaults__ or ())]
-    saved = [unpack(row, node, name).to(g.dtype) for name in names]
+    saved = [cast(unpack(row, node, name), g.dtype) for name in names]
     return g.scale(partial(*saved))
 
 
@@ -201,7 +207,7 @@ def _scale_formula(row: Row, i: int, node: Node, g: Tensor) -> Tensor:
     """
     if i == 0:
         return pointwise_formula(row, i, node, g)
-    a = unpack(row, node, "a").to(g.dtype)
+    a = cast(unpack(row, node, "a"), g.dtype)
     return product(g, a)
 
 
