@@ -147,13 +147,6 @@ def _restored(state: dict[str, Any]) -> Generator:
     return generator
 
 
-class DrawsApart(Exception):  # noqa: N818 - no error: vmap calls its function for each slice
-    """Each slice of a vmap is to draw numbers of its own."""
-
-    def __init__(self, draws: Draws) -> None:
-        self.draws = draws
-
-
 class Draws(NamedTuple):
     """How a vmap draws random numbers; ``chunked`` if it calls its function several times."""
 
@@ -182,8 +175,6 @@ class _InVmap(Generator):
         """Go on only where all slices are to have the same numbers."""
         if self.draws.randomness == "error":
             raise drawing_error()
-        if self.draws.randomness == "different":
-            raise DrawsApart(self.draws)
         if explicit and self.draws.chunked:
             raise RuntimeError(
                 "[vmap] with chunk_size a generator of one's own would give each chunk other "

@@ -15,7 +15,7 @@ from minigrad.functions import cat, stack
 from minigrad.functions.creation import arange, eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.functions.shaping import clone, contiguous, movedim
-from minigrad.runtime.batched import by_rules, running
+from minigrad.runtime.batched import BatchedArray, by_rules, running
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.grad_mode import is_grad_enabled
@@ -23,7 +23,7 @@ from minigrad.tape.jvp import LinearMap
 from minigrad.tape.node import LEAF, Node, record
 from minigrad.tape.tensor_base import TensorBase, edge_of, result_type, wrap
 
-__all__ = ["Recording", "basis", "columns", "off_graph", "rows", "zeros_for"]
+__all__ = ["Recording", "basis", "columns", "off_graph", "rows", "unshared", "zeros_for"]
 
 Tensors = Sequence[Any]
 
@@ -114,7 +114,7 @@ class Recording:
             return list(by_rules("pushed")(*where, given, self.begin, graph))
         if self._linear is None:
             self._linear = LinearMap(self.edges, self.outputs, self.begin)
-        return _unshared(self._linear.push(given, graph), tangents)
+        return unshared(self._linear.push(given, graph), tangents)
 
     def push_many(self, place: int, batch: Any, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by a batch of tangents of one input, the batch in front."""
@@ -157,18 +157,26 @@ def _given(g: Any, like: Any, graph: bool) -> Any:
         return (g if graph else off_graph(g)).to(like.dtype)
 
 
-def _unshared(made: list[Any], given: Tensors) -> list[Any]:
+def unshared(made: list[Any], given: Tensors) -> list[Any]:
     """Results that share no memory with one another or with what was given."""
-    taken = {g._h.buffer for g in given if g is not None}
+    taken = {_memory(g).buffer for g in given if g is not None}
     results = []
     for x in made:
         if x is not None:
-            if x._h.buffer in taken or x._h.overlapping:
+            if _memory(x).buffer in taken or _memory(x).overlapping:
                 with enable_grad():  # its history goes on
                     x = clone(contiguous(x))
-            taken.add(x._h.buffer)
+            taken.add(_memory(x).buffer)
         results.append(x)
     return results
+
+
+def _memory(x: Any) -> Any:
+    """The array of a tensor; of a batched one that of all slices."""
+    array = x._h
+    while type(array) is BatchedArray:
+        array = array.held
+    return array
 
 
 # ---- Jacobians -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 from minigrad import autograd
 from minigrad import functions as f
+from minigrad.autograd.recording import unshared
 from minigrad.func.batched_tensor import (
     BatchedTensor,
     Level,
@@ -211,7 +212,7 @@ def pushed(
     if level is None:
         made_ = LinearMap(edges, outputs, oldest).push(tangents, True)
         kept = [t if t is None or recorded else t.detach() for t in made_]
-        return [f.clone(t) if any(t is g for g in tangents if g is not None) else t for t in kept]
+        return unshared(kept, tangents)
     given = []
     for x, t in zip(inputs, tangents, strict=True):
         if t is not None and has_level(x, level):

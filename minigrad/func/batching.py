@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ from minigrad.func.batched_tensor import Level, is_batched, made
 from minigrad.func.trees import Tree, mapped
 from minigrad.random import (
     Draws,
-    DrawsApart,
     drawing_error,
     drawn_by,
     get_rng_state,
@@ -72,17 +71,11 @@ def vmap(
         along_first = mapped(lambda x: 0 if isinstance(x, TensorBase) else None, kwargs)
         given, cut = (args, kwargs), (dims, along_first)
         size = _size(given, cut)
-        if fallback == "loop":
+        # A function that draws differently is not tried first: it might write before it draws.
+        if fallback == "loop" or randomness == "different":
             return _in_a_loop(func, given, cut, size, out_dims, randomness)
         draws = Draws(randomness, chunk_size is not None and chunk_size < size)
-        state = get_rng_state()
-        try:
-            return _in_chunks(func, given, cut, size, chunk_size, out_dims, draws)
-        except DrawsApart as drawn:
-            if drawn.draws is not draws:
-                raise
-        set_rng_state(state)
-        return _in_a_loop(func, given, cut, size, out_dims, randomness)
+        return _in_chunks(func, given, cut, size, chunk_size, out_dims, draws)
 
     return of_batch
 
@@ -130,7 +123,15 @@ def _together(
 
 
 def _joined(dim: int | None, *parts: Any) -> Any:
-    return parts[0] if dim is None else f.cat(parts, dim)
+    return _same(parts) if dim is None else f.cat(parts, dim)
+
+
+def _same(results: Sequence[Any]) -> Any:
+    """The one result of all slices; ValueError where they differ."""
+    first = results[0]
+    if any(not f.equal(x, first) for x in results[1:]):
+        raise ValueError("[vmap] out_dims is None for a result that differs from slice to slice")
+    return first
 
 
 def _batched(level: Level, x: Any, dim: int | None) -> Any:
@@ -185,7 +186,7 @@ def _stacked(dim: int | None, *results: Any) -> Any:
     for result in results:
         if not isinstance(result, TensorBase):
             raise TypeError(f"[vmap] the function returned {type(result).__name__}, not a tensor")
-    return results[0] if dim is None else f.stack(results, dim)
+    return _same(results) if dim is None else f.stack(results, dim)
 
 
 # ---- dimensions ----------------------------------------------------------------------------------
