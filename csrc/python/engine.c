@@ -10,8 +10,11 @@
 /* ---- calls of Python ---- */
 
 PyObject *engine_callback(speed_state *s, const char *name, PyObject *a, PyObject *b, PyObject *c) {
-    PyObject *function = PyObject_GetAttrString(s->uses[USE_ENGINE], name);
+    /* Interned, so always the same string: Python's cache of attributes holds the strings it saw. */
+    PyObject *attribute = PyUnicode_InternFromString(name);
+    PyObject *function = attribute ? PyObject_GetAttr(s->uses[USE_ENGINE], attribute) : NULL;
     PyObject *made = function ? PyObject_CallFunctionObjArgs(function, a, b, c, NULL) : NULL;
+    Py_XDECREF(attribute);
     Py_XDECREF(function);
     return made;
 }
