@@ -35,7 +35,7 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a training gives."""
+    """The results of a training."""
 
     model: Any
     losses: list[float]  # the mean loss of each epoch

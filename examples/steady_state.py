@@ -24,7 +24,7 @@ CONDUCTIVITY, HEATING = 0.3, 2.0  # to be found
 
 
 class Fit(NamedTuple):
-    """What was found, and the mean squared misfit after each step."""
+    """The parameters found, and the mean squared misfit after each step."""
 
     conductivity: float
     heating: float
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
 
 
 def residual(u: mg.Tensor, conductivity: mg.Tensor, heating: mg.Tensor) -> mg.Tensor:
-    """What is missing to a balance of conduction, radiation and heating at each node."""
+    """The lack of balance of conduction, radiation and heating at each node."""
     padded = mg.nn.functional.pad(u, (1, 1), value=1.0)  # the ends are kept at 1
     bend = (padded[2:] - 2 * u + padded[:-2]) * (NODES + 1) ** 2
     return conductivity * bend - (u**4 - 1) + heating

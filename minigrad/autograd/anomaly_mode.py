@@ -233,7 +233,7 @@ class _Detector(Watcher):
 
 
 class _Switch:
-    """What set_detect_anomaly was last told: a detector that runs, or that none does."""
+    """The detector that set_detect_anomaly started, or None."""
 
     detector: _Detector | None = None
     off = False
@@ -332,7 +332,7 @@ def _of_gradient(g: Any) -> list[Array]:
 
 
 def _saved_by_name(node: Node, saved: Saved | None) -> Any:
-    """What a node saved, with the names that its derivative gives to them where it has names."""
+    """The values that a node saved, by the names that its derivative gives them."""
     if saved is None:
         return ()
     row = getattr(node.op, "op", node.op)

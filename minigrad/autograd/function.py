@@ -231,7 +231,7 @@ def _raw(cls: type, name: str) -> Any:
 def _apart(args: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
     """The outputs as tensors of their own: copied where an argument or output has the memory.
 
-    What is no tensor stays as it is.
+    Other values stay as they are.
 
     The tape could not follow a write into memory that both share: a Function may do anything to it.
     """

@@ -204,7 +204,7 @@ class _Call:
         return self.outputs, ()
 
     def result(self) -> Tensors:
-        """What func returned."""
+        """The result of func."""
         found = self.outputs if self.create_graph else tuple(y.detach() for y in self.outputs)
         return found[0] if self.one_output else found
 

@@ -93,7 +93,7 @@ def graph_memory(outputs: Any) -> GraphMemory:
     """The memory that the graph of a tensor, or of a list of tensors, holds for its backward.
 
     A buffer counts once, for the oldest operation that saved it, and as large as the largest view
-    that was saved. What ``pack`` of saved_tensors_hooks made counts as tensors and NumPy arrays.
+    that was saved. Results of ``pack`` of saved_tensors_hooks count as tensors and NumPy arrays.
     Source lines are shown where :class:`source_lines` or another tool noted them.
 
     Raises TypeError for what is no tensor, RuntimeError where the graph was freed.
@@ -147,7 +147,7 @@ def _sizes(held: Iterable[Any]) -> dict[Any, int]:
 
 
 def _key(x: Any) -> Any:
-    """What tells memory apart."""
+    """The key by which memory is told apart."""
     return x.buffer if isinstance(x, Array) else ("foreign", id(x))
 
 

@@ -126,7 +126,7 @@ class Recording:
         return self._batched.push(tangents, graph)
 
     def shown(self, x: Any) -> Any:
-        """What the function returned as the caller may have it: on the tape of others alone."""
+        """A result of the function for the caller, off the tape of the recording."""
         return x if self.with_graph else off_graph(x)
 
 
@@ -286,5 +286,5 @@ def _joined(parts: tuple[Any, ...], dim: int, shape: tuple[int, ...], like: Any)
 
 
 def zeros_for(found: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """What was found, or zeros where that is None."""
+    """The tangents or gradients, with zeros in place of None."""
     return zeros(shape, dtype=dtype) if found is None else found

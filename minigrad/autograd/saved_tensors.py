@@ -120,7 +120,7 @@ def _innermost() -> saved_tensors_hooks | None:
 
 @contextmanager
 def _unhooked() -> Iterator[None]:
-    """What a hook does is neither recorded nor packed."""
+    """Operations of a hook are neither recorded nor packed."""
     _here.hooks.append(None)
     try:
         with no_grad():
@@ -185,7 +185,7 @@ def _is(x: Array, array: Array) -> bool:
 
 
 def _items(packed: Any) -> Iterator[Any]:
-    """What is packed, or what lies in tuples, lists and dicts of it."""
+    """The packed value, or the values in tuples, lists and dicts of it."""
     if isinstance(packed, dict):
         packed = list(packed.values())
     if isinstance(packed, (tuple, list)):

@@ -130,7 +130,7 @@ class _OfTensors(Function):
         return made
 
     def given(self, x: Any) -> Any:
-        """What the functions get for an argument."""
+        """The value that the functions get for an argument."""
         return x
 
     lent = given  # an upstream gradient

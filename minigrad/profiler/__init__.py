@@ -24,7 +24,7 @@ from minigrad.tape.watching import Lines, Watcher
 __all__ = ["Event", "Totals", "profile"]
 
 _TITLES = {name: title_of(number) or name for number, name in enumerate(names)}
-# What computes nothing: questions, and a view of what the tape saved.
+# Kernels that compute nothing: questions, and a view of what the tape saved.
 _QUESTIONS = {name for name, kind in zip(names, signatures, strict=True) if kind.endswith("?")}
 _QUESTIONS |= {"saved_array", "check_writable", "index_within", "step_check"}
 
@@ -140,7 +140,7 @@ class profile(Watcher):  # noqa: N801 - a context, named as a function
                 self.events.append(Event(*of, *rest))
 
     def before_node(self, node: Any, g: Any) -> None:
-        """What runs now belongs to the modules in which the node was recorded."""
+        """Kernels that run now belong to the modules in which the node was recorded."""
         self._state().rules.append(self._modules.of(node) or ())
 
     def after_node(self, node: Any, g: Any, made: Any) -> None:
@@ -148,7 +148,7 @@ class profile(Watcher):  # noqa: N801 - a context, named as a function
         self._state().rules.pop()
 
     def _state(self) -> Any:
-        """What runs in this thread: modules, and the modules of the rules of nodes."""
+        """The modules that run in this thread, and the modules of the rules of nodes."""
         here = self._here
         if not hasattr(here, "rules"):
             here.modules, here.rules = (), []

@@ -132,7 +132,7 @@ def _recurrent_vjp(args: Any, out: Any) -> int:
 
 
 def _cubic(factor: float) -> Callable[[Any, Any], int]:
-    """Of a stack of n x n matrices, ``factor`` n^3 each."""
+    """The count for a stack of n x n matrices, ``factor`` n^3 each."""
     return lambda args, out: int(factor * args[0].size * args[0].shape[-1])
 
 
