@@ -233,7 +233,7 @@ class _Detector(Watcher):
 
 
 class _Switch:
-    """The detector that set_detect_anomaly started, or None."""
+    """State of set_detect_anomaly: the detector that it started, or that it is off."""
 
     detector: _Detector | None = None
     off = False
