@@ -133,7 +133,10 @@ def sources(*rooms: str) -> list[str]:
 
 
 KERNELS = [*sources("kernels", "vmath"), "csrc/isa/table.c"]
-CORE = sources("base", "memory", "threads", "arrays", "lapack", "sets", "distance")
+CORE = [
+    *sources("base", "memory", "threads", "arrays", "lapack", "sets", "distance"),
+    "csrc/program/program.c",
+]
 DISPATCH = "csrc/isa/isa.c"  # compiled with a flag for each instruction set built
 
 

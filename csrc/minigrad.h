@@ -147,6 +147,27 @@ const char *mg_run_signature(int op);
 int mg_elementwise_count(void);
 int mg_elementwise_has_vjp(int op);
 
+/* ---- recorded programs ----------------------------------------------------------------------- */
+
+typedef struct mg_program mg_program;
+
+/* Why a run stopped: it is done, it pauses for signals, a step failed, a question was answered in
+ * another way than in the recording, or arrays or numbers given were not as many as expected. */
+enum mg_program_state {
+    MG_PROGRAM_DONE,
+    MG_PROGRAM_PAUSED,
+    MG_PROGRAM_FAILED,
+    MG_PROGRAM_DIFFERS,
+    MG_PROGRAM_MISFIT
+};
+
+/* A program from its list of integers and its floats: see program/program.c. NULL and MG_EARG for
+ * a list that is no program. */
+mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, const double *values);
+void mg_program_free(mg_program *program);
+int mg_program_state_of(const mg_program *program);
+int mg_program_at(const mg_program *program); /* the step at which the last run stopped */
+
 /* ---- arguments of kernels -------------------------------------------------------------------- */
 
 enum mg_reduction { MG_SUM, MG_MEAN, MG_PROD, MG_MAX, MG_MIN, MG_ALL, MG_ANY };

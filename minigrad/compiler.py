@@ -1,12 +1,15 @@
-"""``torch.compile`` for PyTorch programs: each operation runs when it is called.
-
-Results and times are those of the function or module itself.
-"""
+"""``mg.compile``, and PyTorch's namespace ``torch.compiler``."""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable
 from typing import Any
+
+from minigrad._compile.compiled import Compiled, CompiledModule
+from minigrad.nn.module import Module
+from minigrad.runtime import recorders
 
 __all__ = ["compile", "disable", "is_compiling"]
 
@@ -21,19 +24,30 @@ def compile(  # noqa: A001 - PyTorch's name
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return the given module or function: nothing is compiled.
+    """A function or module whose calls are recorded once, and then run as one program in C.
 
-    Without a model this is a decorator that does the same. The arguments are PyTorch's and change
-    nothing. Raises TypeError unless the model can be called.
+    The first call with arguments of a kind runs as always and is recorded. Later calls run the
+    recorded kernels, without Python in between. A call whose shapes, dtypes, Python values or
+    surroundings differ is recorded again. ``recordings`` counts the recordings, and ``reasons`` has
+    their reasons. ``docs/compile.md`` explains what can be recorded.
+
+    A call that cannot be recorded runs as always, with a UserWarning that says why. With
+    ``fullgraph`` that is a RuntimeError. ``disable``, or ``MINIGRAD_COMPILE=0`` in the environment,
+    returns the function itself. Without a model this is a decorator. The other arguments are
+    PyTorch's and change nothing. Raises TypeError unless the model can be called.
 
     >>> import minigrad as mg
-    >>> model = mg.nn.Linear(2, 1)
-    >>> mg.compile(model, mode="reduce-overhead") is model
-    True
+    >>> f = mg.compile(lambda x: (x * x).sum())
+    >>> f(mg.ones(3)), f(mg.full((3,), 2.0)), f.recordings
+    (tensor(3.), tensor(12.), 1)
     """
     if model is None:
-        return compile
-    return _called("compile", model)
+        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+    _called("compile", model)
+    if disable or os.environ.get("MINIGRAD_COMPILE", "").strip() == "0":
+        return model
+    made = CompiledModule if isinstance(model, Module) else Compiled
+    return made(model, fullgraph)
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
@@ -42,8 +56,8 @@ def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
 
 
 def is_compiling() -> bool:
-    """False."""
-    return False
+    """True while this thread records a program."""
+    return recorders.active() is not None
 
 
 def _called(name: str, given: Any) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
+from minigrad.runtime.recorders import drawn
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.tensor_base import wrap
 
@@ -350,22 +351,24 @@ def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Gen
     return made
 
 
-def _uniform(shape: tuple[int, ...], kind: DType, draw: np.random.Generator) -> Tensor:
+def _uniform(
+    shape: tuple[int, ...], kind: DType, draw: Callable[[], np.random.Generator]
+) -> Tensor:
     """Values in [0, 1) of a float dtype."""
-    return _drawn(kernels.uniform, kind.code, shape, draw)
+    return drawn(lambda: _drawn(kernels.uniform, kind.code, shape, draw()))
 
 
 def keep(shape: tuple[int, ...], p: float) -> Tensor:
     """False with probability p, from the shared generator."""
-    return _drawn(kernels.dropout_mask, p, shape, drawing())
+    return drawn(lambda: _drawn(kernels.dropout_mask, p, shape, drawing()))
 
 
 # ---- new tensors ---------------------------------------------------------------------------------
 
 
-def _made(values: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
-    """A tensor on newly drawn values, cast to the dtype if necessary."""
-    return require_grad(tensor(np.asarray(values), dtype), requires_grad)
+def _made(draw: Callable[[], Any], dtype: Any, requires_grad: bool = False) -> Tensor:
+    """A tensor on values that are drawn, cast to the dtype if necessary."""
+    return require_grad(drawn(lambda: tensor(np.asarray(draw()), dtype)), requires_grad)
 
 
 def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], DType]:
@@ -397,7 +400,7 @@ def rand(
     if device is not None:
         on_cpu(device)
     shape, kind = _floats("rand", sizes if size is None else (size,), dtype)
-    made = _uniform(shape, kind.wide, drawing(generator))
+    made = _uniform(shape, kind.wide, lambda: drawing(generator))
     if kind.is_storage:  # below 1 also after rounding
         made = f.clamp(made, max=1.0 - 2.0 ** (-11 if kind is float16 else -8)).to(kind)
     return require_grad(made) if requires_grad else made
@@ -417,8 +420,8 @@ def randn(
     if device is not None:
         on_cpu(device)
     shape, kind = _floats("randn", sizes if size is None else (size,), dtype)
-    values = drawing(generator).standard_normal(shape, numpy_dtype(kind.wide).type)
-    return _made(values, kind, requires_grad)
+    single = numpy_dtype(kind.wide).type
+    return _made(lambda: drawing(generator).standard_normal(shape, single), kind, requires_grad)
 
 
 def randint(
@@ -450,7 +453,7 @@ def randint(
     shape, kind = _shape("randint", (size,)), as_dtype(dtype or int64)
     if kind.is_storage and kind.kind == 1:
         check_range("randint", tensor([low, high - 1])._h, kind.code)
-    return _made(drawing(generator).integers(low, high, shape), kind, requires_grad)
+    return _made(lambda: drawing(generator).integers(low, high, shape), kind, requires_grad)
 
 
 def randperm(
@@ -467,7 +470,7 @@ def randperm(
     if device is not None:
         on_cpu(device)
     (n,) = _shape("randperm", (integer("randperm", "n", n, 0),))
-    return _made(drawing(generator).permutation(n), dtype or int64, requires_grad)
+    return _made(lambda: drawing(generator).permutation(n), dtype or int64, requires_grad)
 
 
 def rand_like(
@@ -583,8 +586,8 @@ def bernoulli(
     chance = x if p is None else tensor(real("bernoulli", "p", p))
     if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
         raise ValueError("[bernoulli] probabilities lie in [0, 1]")
-    drawn = _uniform(x.shape, float64, drawing(generator))
-    return (drawn < chance).to(x.dtype)
+    below = _uniform(x.shape, float64, lambda: drawing(generator))
+    return (below < chance).to(x.dtype)
 
 
 def multinomial(
@@ -630,7 +633,7 @@ def multinomial(
         with np.errstate(divide="ignore"):
             keys = np.log(rows) + draw.gumbel(size=rows.shape)
         picked = f.topk(asarray(keys), num_samples).indices.numpy()
-    return _made(picked if weights.ndim == 2 else picked[0], int64)
+    return _made(lambda: picked if weights.ndim == 2 else picked[0], int64)
 
 
 # ---- in place ------------------------------------------------------------------------------------
@@ -641,7 +644,8 @@ def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> T
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable(op, x)
-    return overwrite(op, x, asarray(np.asarray(draw(shape, numpy_dtype(kind.wide).type))))
+    single = numpy_dtype(kind.wide).type
+    return overwrite(op, x, drawn(lambda: asarray(np.asarray(draw(shape, single)))))
 
 
 def uniform_(
@@ -736,8 +740,8 @@ def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Te
         raise ValueError(f"[geometric_] p is {p}, but must be between 0 and 1")
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable("geometric_", x)
-    drawn = drawing(generator).geometric(p, x.shape)
-    return overwrite("geometric_", x, asarray(np.asarray(drawn)))
+    trials = drawn(lambda: asarray(np.asarray(drawing(generator).geometric(p, x.shape))))
+    return overwrite("geometric_", x, trials)
 
 
 def log_normal_(

@@ -28,6 +28,8 @@ from minigrad.runtime.dtypes import (
 from minigrad.runtime.lazy_numpy import is_numpys, np
 from minigrad.runtime.native import Array, call, ffi, keep, kernels, lib, widened
 from minigrad.runtime.numpy_view import numpy_view
+from minigrad.runtime.recorders import constant, give_up
+from minigrad.runtime.recorders import running as recording
 from minigrad.tape.node import LEAF
 from minigrad.tape.tensor_base import Size, TensorBase, wrap
 
@@ -152,6 +154,8 @@ def _from_array(array: np.ndarray[Any, Any], dtype: DType | None) -> Array:
     few = array.nbytes <= _FEW_BYTES and array.ndim <= lib.MG_MAX_NDIM
     if not few or not array.flags.c_contiguous:
         return call(kernels.cast, _borrowed(array, kept), code)
+    if recording:
+        give_up("a tensor", "is made from NumPy's memory: pass it as an argument")
     made = call(kernels.empty, kept.code, array.shape)
     ffi.memmove(ffi.cast("void *", made.data), _exported(array), array.nbytes)
     return made if code == kept.code else call(kernels.cast, made, code)
@@ -251,8 +255,8 @@ def from_sequence(data: Sequence[Any]) -> Tensor:
         if from_python:  # a python scalar has a dtype of Python's numbers
             handle = widened(handle)
             handle.mark_weak()
-        made = wrap(handle)
-    return made
+        return wrap(handle)
+    return constant(made) if recording else made
 
 
 def tensor(
@@ -284,7 +288,10 @@ def tensor(
     made = from_lists(data, (float32 if single else float64).code, False)
     if made is None:
         made = wrap(_copied(data, target))
-    elif target is not None and made._h.dtype != target.code:
+        return require_grad(made) if requires_grad else made
+    if recording:
+        constant(made)
+    if target is not None and made._h.dtype != target.code:
         check_range("tensor", made._h, target.code)
         made = wrap(call(kernels.cast, made._h, target.code))
     return require_grad(made) if requires_grad else made

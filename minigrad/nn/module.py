@@ -228,6 +228,15 @@ def _copy_all(values: Mapping[str, Any], into: Mapping[str, Any]) -> None:
 _M = TypeVar("_M", bound="Module")
 
 
+class _Changes:
+    """How often attributes of modules were set or deleted."""
+
+    count = 0
+
+
+changes = _Changes()
+
+
 class Module:
     """Base of layers and models. Parameters, buffers and submodules are attributes.
 
@@ -278,6 +287,7 @@ class Module:
                 f"{name!r} (Tensor or None expected)"
             )
         super().__setattr__(name, value)
+        changes.count += 1
 
     @property
     def _modules(self) -> MutableMapping[str, Any]:
@@ -396,6 +406,7 @@ class Module:
     def __delattr__(self, name: str) -> None:
         """Delete an attribute, and forget that it was a buffer."""
         super().__delattr__(name)
+        changes.count += 1
         if name in self._buffers:
             self._buffers = {k: kept for k, kept in self._buffers.items() if k != name}
 

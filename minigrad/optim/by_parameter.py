@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.functions.arguments import renamed
 from minigrad.optim.optimizers import (
+    _IN_PYTHON,
     Group,
     Optimizer,
     _check_range,
@@ -24,6 +25,7 @@ from minigrad.optim.optimizers import (
     _with_gradients,
 )
 from minigrad.runtime.native import call, kernels
+from minigrad.runtime.recorders import give_up
 
 __all__ = ["ByParameter"]
 
@@ -84,6 +86,7 @@ class ByParameter(Optimizer):
         if type(self)._update is not ByParameter._update:  # a subclass with its own step
             super()._update_all()
             return
+        give_up(f"{self._name}.step", _IN_PYTHON)
         self._write([move for group in self.param_groups for move in self._moves(group)])
 
     def _write(self, moves: list[_Move]) -> None:

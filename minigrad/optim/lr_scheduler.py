@@ -17,6 +17,7 @@ from typing import Any
 
 from minigrad.functions.arguments import integer, real
 from minigrad.optim.optimizers import Optimizer
+from minigrad.runtime.recorders import give_up, repeated
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
@@ -108,6 +109,7 @@ class LRScheduler:
         """The rates of the groups for step ``last_epoch``."""
         raise NotImplementedError(f"[{type(self).__name__}] has no get_lr method")
 
+    @repeated
     def step(self) -> None:
         """Advance to the next step, and set its rates."""
         self.last_epoch += 1
@@ -179,6 +181,7 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _set(self, rates: Sequence[float]) -> None:
+        give_up(f"{type(self).__name__}.step", "is a method of the user's")  # ours are repeated
         self._last_lr = list(rates)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
             group["lr"] = rate  # groups that were added later keep their rates
@@ -599,6 +602,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         height = (1.0 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
+    @repeated
     def step(self, epoch: float | None = None) -> None:
         """Advance by one step, or to a given point."""
         if epoch is None:
@@ -1010,6 +1014,7 @@ class ChainedScheduler(_Several):
     ) -> None:
         super().__init__(optimizer, schedulers)
 
+    @repeated
     def step(self) -> None:
         """Step each schedule."""
         self.last_epoch += 1
@@ -1068,6 +1073,7 @@ class SequentialLR(_Several):
     def _begun(self) -> int:
         return bisect_right(self.milestones, self.last_epoch) + 1
 
+    @repeated
     def step(self) -> None:
         """Step the current schedule."""
         self.last_epoch += 1

@@ -13,7 +13,7 @@ from itertools import chain
 from math import inf
 from numbers import Real
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad.functions.arguments import renamed
 from minigrad.functions.creation import foreign_values, tensor, zeros_like
@@ -21,6 +21,7 @@ from minigrad.functions.grad_modes import enable_grad
 from minigrad.optim.hooks import Hooked
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array, call, kernels, title_of
+from minigrad.runtime.recorders import give_up, stepped
 from minigrad.tape.grad_mode import begin, end
 from minigrad.tape.tensor_base import TensorBase
 from minigrad.tape.writing import write
@@ -33,6 +34,7 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 Group = dict[str, Any]
 Closure = Callable[[], Any]
 
+_IN_PYTHON = "computes the step in Python"
 _BESIDE_OPTIONS = frozenset(["params", "param_names", "initial_lr"])  # initial_lr is for schedules
 # Options that choose among PyTorch's implementations of a step. minigrad has one.
 _SWITCHES = frozenset(["capturable", "differentiable", "foreach", "fused"])
@@ -188,9 +190,7 @@ class Optimizer(Hooked):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            known = self._sound.get(id(group), ())
-            if len(known) != len(group) or not all(map(is_, group.values(), known)):
-                self._check_again(group)
+            self._check_changed(group)
         scope = begin(False)
         try:
             self._update_all()
@@ -199,14 +199,18 @@ class Optimizer(Hooked):
             end(scope)
         return loss
 
-    def _check_again(self, group: Group) -> None:
+    def _check_changed(self, group: Group) -> None:
         """Check options that changed since the last step. Lists are always checked."""
+        known = self._sound.get(id(group), ())
+        if len(known) == len(group) and all(map(is_, group.values(), known)):
+            return
         self._check(group)
         lists = [key for key, value in group.items() if isinstance(value, list)]
         constant = set(lists) <= {"params", "param_names"}
         self._sound[id(group)] = tuple(group.values()) if constant else ()
 
     def _update_all(self) -> None:
+        give_up(f"{self._name}.step", _IN_PYTHON)
         for group in self.param_groups:
             self._update(group)
 
@@ -441,15 +445,26 @@ def _count(name: str, value: Any) -> int:
 # ---- steps in C ----------------------------------------------------------------------------------
 
 
-# A call of C that updates parameters. It has the kernel, the parameters, and the arrays of each
-# state entry or None. Then come the options, and a function to call afterwards.
-_Move = tuple[Any, list[Any], list[Any], tuple[Any, ...], Callable[[], Any] | None]
+class Move(NamedTuple):
+    """A call of C that updates parameters.
+
+    ``kept`` has the arrays of each state entry, or None. ``note`` is called afterwards. ``renew``
+    gives the move of the next step, with the same parameters and state: None if there is no such
+    move. A recorded program calls it.
+    """
+
+    kernel: int
+    params: list[Any]
+    kept: list[Any]
+    options: tuple[Any, ...]
+    note: Callable[[], Any] | None = None
+    renew: Callable[[], Move | None] = lambda: None
 
 
 class _Fused(Optimizer):
     """Base of optimizers whose step of a group is in C, by the calls of ``_moves(group)``."""
 
-    def _moves(self, group: Group) -> list[_Move]:
+    def _moves(self, group: Group) -> list[Move]:
         """The calls that update the parameters of a group. Preparing them changes nothing."""
         raise NotImplementedError
 
@@ -466,20 +481,24 @@ class _Fused(Optimizer):
         if type(self)._update is not _Fused._update:  # a subclass with its own step
             super()._update_all()
             return
+        if self._hooks:
+            give_up(f"{self._name}.step", "calls hooks")
         _carry_out([move for group in self.param_groups for move in self._moves(group)])
 
 
-def _carry_out(moves: list[_Move]) -> None:
+def _carry_out(moves: list[Move]) -> None:
     """Update parameters. If one call cannot be made, none is: C checks a call before it writes."""
     if len(moves) > 1:
         ready = [_ready_gradients(move) for move in moves]
     else:
         ready = [[p.grad._h for p in params] for _, params, *_ in moves]
-    for place, (kernel, params, kept, options, note) in enumerate(moves):
+    for place, move in enumerate(moves):
+        kernel, params, kept, options, note, _ = move
         handles = [p._h for p in params]
         pinned = [p for p, h in zip(params, handles, strict=True) if h.pins]
         try:
             call(kernel, handles, ready[place], *kept, *options)
+            stepped(move)
         except MemoryError:
             if not place:
                 raise
@@ -494,7 +513,7 @@ def _carry_out(moves: list[_Move]) -> None:
             note()
 
 
-def _ready_gradients(move: _Move) -> list[Array]:
+def _ready_gradients(move: Move) -> list[Array]:
     """The gradients in a form that C reads. Raises an error if the call could not be made."""
     kernel, params, kept, *_ = move
     gradients, states = _handles("grad", [p.grad for p in params]), [*kept, None, None][:3]
@@ -607,25 +626,39 @@ class SGD(_Fused):
         if options["nesterov"] and (options["momentum"] <= 0 or dampening != 0):
             raise ValueError(f"[{self._name}] nesterov needs a momentum > 0 and a dampening of 0")
 
-    def _moves(self, group: Group) -> list[_Move]:
-        params, momentum, lr = _with_gradients(group), group["momentum"], group["lr"]
-        decay, maximize = group["weight_decay"], group["maximize"]
-        if not momentum:
-            options = (lr, 0.0, 0.0, decay, False, maximize)
-            return [(kernels.sgd_step, params, [None], options, None)]
+    def _moves(self, group: Group) -> list[Move]:
+        params = _with_gradients(group)
+        if not group["momentum"]:
+            return [self._move(group, params, None, None)]
         # The first gradient is not dampened.
         new = {p: {"momentum_buffer": zeros_like(p)} for p in params if p not in self.state}
         old = [p for p in params if p not in new] if new else params
         known = {**self.state, **new} if new else self.state
-        moves: list[_Move] = []
-        for some, dampening in ((list(new), 0.0), (old, group["dampening"])):
+        moves = []
+        for some, first in ((list(new), new), (old, None)):
             if some:
                 name = "momentum_buffer"
                 buffers = _handles(name, [known[p][name] for p in some])
-                options = (lr, momentum, dampening, decay, group["nesterov"], maximize)
-                note = partial(self.state.update, new) if some is not old else None
-                moves.append((kernels.sgd_step, some, [buffers], options, note))
+                moves.append(self._move(group, some, buffers, first))
         return moves
+
+    def _move(self, group: Group, params: list[Any], buffers: Any, first: Any) -> Move:
+        """The step of some parameters; ``first`` is the new state if it is their first step."""
+        momentum, dampening, nesterov = group["momentum"], group["dampening"], group["nesterov"]
+        if buffers is None:
+            momentum, dampening, nesterov = 0.0, 0.0, False
+        elif first is not None:
+            dampening = 0.0
+        options = (group["lr"], momentum, dampening, group["weight_decay"], nesterov)
+        note = None if first is None else partial(self.state.update, first)
+        renew = partial(self._renewed, group, params, buffers, first)
+        return Move(kernels.sgd_step, params, [buffers], (*options, group["maximize"]), note, renew)
+
+    def _renewed(self, group: Group, params: list[Any], buffers: Any, first: Any) -> Move | None:
+        if first is not None or bool(group["momentum"]) != (buffers is not None):
+            return None
+        self._check_changed(group)
+        return self._move(group, params, buffers, None)
 
 
 class Adam(_Fused):
@@ -699,23 +732,34 @@ class Adam(_Fused):
                 "one for an optimizer"
             )
 
-    def _moves(self, group: Group) -> list[_Move]:
+    def _moves(self, group: Group) -> list[Move]:
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
         by_step: dict[int, dict[Any, dict[str, Any]]] = {}
         for p in _with_gradients(group):
             state = _grown(self.state.get(p), p, names)
             by_step.setdefault(_next_step(self._name, state), {})[p] = state
-        options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
-        moves: list[_Move] = []
+        moves = []
         for step, states in by_step.items():
             kept: list[Any] = []
             for name in names:
                 kept.append(_handles(name, [state[name] for state in states.values()]))
             kept += [None] * (3 - len(kept))
-            last = (self._decoupled, step, group["maximize"])
-            note = partial(self._remember, states, [step] * len(states))
-            moves.append((kernels.adam_step, list(states), kept, (*options, *last), note))
+            moves.append(self._move(group, states, kept, step))
         return moves
+
+    def _move(self, group: Group, states: dict[Any, Any], kept: list[Any], step: int) -> Move:
+        options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        last = (self._decoupled, step, group["maximize"])
+        note = partial(self._remember, states, [step] * len(states))
+        renew = partial(self._renewed, group, states, kept)
+        return Move(kernels.adam_step, list(states), kept, (*options, *last), note, renew)
+
+    def _renewed(self, group: Group, states: dict[Any, Any], kept: list[Any]) -> Move | None:
+        steps = {_next_step(self._name, state) for state in states.values()}
+        if len(steps) != 1 or bool(group["amsgrad"]) != (kept[2] is not None):
+            return None
+        self._check_changed(group)
+        return self._move(group, states, kept, steps.pop())
 
 
 class AdamW(Adam):
@@ -798,7 +842,7 @@ class RMSprop(_Fused):
         for option in ("centered", "maximize"):
             _check_switch(self._name, option, options[option])
 
-    def _moves(self, group: Group) -> list[_Move]:
+    def _moves(self, group: Group) -> list[Move]:
         chosen = {
             "square_avg": True,
             "momentum_buffer": group["momentum"] > 0,
@@ -811,7 +855,20 @@ class RMSprop(_Fused):
             _handles(name, [state[name] for state in states.values()]) if use else None
             for name, use in chosen.items()
         ]
+        return [self._move(group, states, kept, steps)]
+
+    def _move(
+        self, group: Group, states: dict[Any, Any], kept: list[Any], steps: list[int]
+    ) -> Move:
         names = ["lr", "alpha", "eps", "weight_decay", "momentum", "maximize"]
         options = tuple([group[name] for name in names])
         note = partial(self._remember, states, steps)
-        return [(kernels.rmsprop_step, list(states), kept, options, note)]
+        renew = partial(self._renewed, group, states, kept)
+        return Move(kernels.rmsprop_step, list(states), kept, options, note, renew)
+
+    def _renewed(self, group: Group, states: dict[Any, Any], kept: list[Any]) -> Move | None:
+        if [group["momentum"] > 0, bool(group["centered"])] != [x is not None for x in kept[1:]]:
+            return None
+        self._check_changed(group)
+        steps = [_next_step(self._name, state) for state in states.values()]
+        return self._move(group, states, kept, steps)

@@ -261,9 +261,12 @@ def test_in_place_methods_are_functions():
     assert mg.clamp_(x, min=1.0).tolist() == [1.0, 2.0]
 
 
-def test_compile_gives_back_what_it_gets():
+def test_compile_takes_functions_and_modules():
     model = nn.Linear(2, 1)
-    assert mg.compile(model, mode="reduce-overhead", fullgraph=True) is model
+    made = mg.compile(model, mode="reduce-overhead")
+    assert isinstance(made, nn.Module)
+    assert made._orig_mod is model
+    assert mg.compile(model, disable=True) is model
     assert model.compile(backend="inductor") is None
 
     @mg.compile

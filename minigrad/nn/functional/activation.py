@@ -21,6 +21,7 @@ from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
 from minigrad.random import Generator, drawing
 from minigrad.runtime.dtypes import int64
+from minigrad.runtime.recorders import drawn
 from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.tensor_base import TensorBase
@@ -164,7 +165,9 @@ def rrelu(
     def formula(x: Tensor) -> Tensor:
         slope: Any = (lower + upper) / 2.0
         if training:
-            slope = tensor(drawing(generator).uniform(lower, upper, x.shape), x.dtype)
+            slope = drawn(
+                lambda: tensor(drawing(generator).uniform(lower, upper, x.shape), x.dtype)
+            )
         return _leaky(x, slope)
 
     return _activated("rrelu", input, inplace, formula)
@@ -426,7 +429,7 @@ def gumbel_softmax(
     op = "gumbel_softmax"
     x = as_float(op, logits)
     if noise is None:
-        added = tensor(drawing(generator).gumbel(size=x.shape), x.dtype)
+        added = drawn(lambda: tensor(drawing(generator).gumbel(size=x.shape), x.dtype))
     else:
         x, added = floats(op, x, noise)
         if added.shape != x.shape:

@@ -1,0 +1,300 @@
+/* program.c: replay of recorded programs.
+ *
+ * A program is a list of operations on numbered slots, read from a list of integers and a list of
+ * floats. mg_program_new checks both, so a damaged list is an error. The first slots are given
+ * anew for each run. A step releases the slots that no later step reads.
+ *
+ * Layout of the integers: slots, given, steps, live integers, live floats, 1 if memory is written
+ * that is given, else 0, the given arrays, and the steps. A given array is: dtype, dimensions, shape,
+ * strides, and the number of the first given array on the same buffer. A step is: op, expected answer or -1, inputs (a
+ * count, then slots), saved (0, or 1 and three slots), integers (a count, then values), the number
+ * of floats, outputs (a count, then slots), releases (a count, then slots). At the end stand the
+ * positions of live numbers, as pairs of a step and an index.
+ */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Nanoseconds after which a run pauses, so that the caller can handle signals; steps between two
+ * looks at the clock. */
+enum { PROGRAM_PAUSE = 50000000, PROGRAM_LOOK = 16 };
+
+/* ---- reading ---- */
+
+typedef struct {
+    const int64_t *at, *end;
+    bool failed;
+} program_reader;
+
+static int64_t read_one(program_reader *r) {
+    if (r->at == r->end) {
+        r->failed = true;
+        return 0;
+    }
+    return *r->at++;
+}
+
+/* A number in low..high. */
+static int64_t read_within(program_reader *r, int64_t low, int64_t high) {
+    int64_t value = read_one(r);
+    if (value < low || value > high) r->failed = true;
+    return r->failed ? low : value;
+}
+
+/* A number of items that follow. */
+static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at); }
+
+static const int32_t *read_slots(program_reader *r, mg_program *p, int32_t **pool, int32_t *count, int32_t low) {
+    int32_t *slots = *pool;
+    *count = (int32_t)read_count(r);
+    for (int32_t i = 0; i < *count; i++) slots[i] = (int32_t)read_within(r, low, p->slots - 1);
+    *pool += *count;
+    return slots;
+}
+
+/* True if the integers, floats and arrays of a step are as many as its signature wants. */
+static bool step_fits(program_step *s, int64_t ints, int64_t floats) {
+    const char *letter = mg_run_signature(s->op);
+    const int64_t *value = s->ints, *end = s->ints + ints;
+    int64_t arrays = s->inputs, saved = 0;
+    for (; *letter && *letter != ':'; letter++) {
+        if (*letter == 'p') return false; /* an address */
+        if (*letter == 'a' || *letter == 's' || *letter == 'm') {
+            if (--arrays < 0 || (*letter != 'm' && s->in[s->inputs - 1 - arrays] < 0)) return false;
+        } else if (*letter == 'k') saved++;
+        else if (*letter == 'd') floats--;
+        else {
+            if (value == end) return false;
+            int64_t count = *value++;
+            if (*letter == 'i') continue;
+            if (count > INT32_MAX) return false;
+            count = mg_max(count, 0);
+            if (*letter == 'A' || *letter == 'S') arrays -= count;
+            else if (*letter == 'D') floats -= count;
+            else if (count > end - value) return false;
+            else value += count;
+        }
+        if (arrays < 0 || floats < 0) return false;
+    }
+    char result = letter[1];
+    int outputs = result == '1' ? 1 : result == 'n' ? 4 : 0;
+    bool question = result == '?';
+    s->makes = outputs > 0;
+    return arrays == 0 && floats == 0 && value == end && saved <= 1 && (saved || !s->has_saved) &&
+           s->outputs <= outputs && question == (s->expected >= 0);
+}
+
+static void read_step(program_reader *r, mg_program *p, program_step *s, int32_t **pool, int64_t **ints,
+                      double **floats, const double *floats_end) {
+    s->op = (int32_t)read_within(r, 0, mg_run_count() - 1);
+    s->expected = (int32_t)read_within(r, -1, 1);
+    s->in = read_slots(r, p, pool, &s->inputs, -1);
+    s->has_saved = read_within(r, 0, 1);
+    for (int i = 0; i < 3; i++) s->saved[i] = s->has_saved ? (int32_t)read_within(r, -1, p->slots - 1) : -1;
+    int64_t count = read_count(r);
+    s->ints = *ints;
+    for (int64_t i = 0; i < count; i++) (*ints)[i] = *r->at++;
+    *ints += count;
+    int64_t reals = read_within(r, 0, floats_end - *floats);
+    s->floats = *floats;
+    *floats += reals;
+    s->out = read_slots(r, p, pool, &s->outputs, -1);
+    s->release = read_slots(r, p, pool, &s->releases, 0);
+    if (!r->failed && !step_fits(s, count, reals)) r->failed = true;
+}
+
+static void read_given(program_reader *r, mg_program *p, program_given *g, int64_t **ints) {
+    g->dtype = (int32_t)read_within(r, MG_UINT8, MG_FLOAT64);
+    g->ndim = (int32_t)read_within(r, 0, MG_MAX_NDIM);
+    g->shape = *ints;
+    g->strides = *ints + g->ndim;
+    for (int i = 0; i < 2 * g->ndim; i++) *(*ints)++ = read_one(r);
+    g->alias = (int32_t)read_within(r, 0, p->given);
+}
+
+static void *program_memory(mg_program *p, int place, int64_t count, size_t size) {
+    return p->memory[place] = calloc((size_t)mg_max(count, 1), size);
+}
+
+void mg_program_free(mg_program *p) {
+    if (!p) return;
+    for (int32_t i = 0; p->arrays && i < p->slots; i++) mg_release(p->arrays[i]);
+    for (int i = 0; i < 10; i++) free(p->memory[i]);
+    free(p);
+}
+
+static bool program_room(mg_program *p, int64_t count, int64_t floats) {
+    p->arrays = program_memory(p, 0, p->slots, sizeof *p->arrays);
+    p->list = program_memory(p, 1, p->steps, sizeof *p->list);
+    p->live_ints = program_memory(p, 2, p->int_count, sizeof *p->live_ints);
+    p->live_floats = program_memory(p, 3, p->float_count, sizeof *p->live_floats);
+    p->slot_pool = program_memory(p, 4, count, sizeof *p->slot_pool);
+    p->int_pool = program_memory(p, 5, count, sizeof *p->int_pool);
+    p->float_pool = program_memory(p, 6, floats, sizeof *p->float_pool);
+    p->in = program_memory(p, 7, count, sizeof *p->in);
+    p->expected = program_memory(p, 8, p->given, sizeof *p->expected);
+    for (p->table_mask = 1; p->table_mask < 4 * (int64_t)p->given; p->table_mask *= 2) continue;
+    p->table = program_memory(p, 9, p->table_mask, 2 * sizeof *p->table);
+    p->table_mask--;
+    for (int i = 0; i < 10; i++)
+        if (!p->memory[i]) return false;
+    return true;
+}
+
+mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, const double *values) {
+    program_reader r = {code, code + count, false};
+    mg_program *p = calloc(1, sizeof *p);
+    if (!p) return mg_fail(MG_ENOMEM, sizeof *p, 0);
+    p->slots = (int32_t)read_within(&r, 0, count);
+    p->given = (int32_t)read_within(&r, 0, p->slots);
+    p->steps = (int32_t)read_within(&r, 0, count);
+    p->int_count = read_within(&r, 0, count);
+    p->float_count = read_within(&r, 0, count);
+    p->writes = read_within(&r, 0, 1);
+    if (!program_room(p, count, floats)) {
+        mg_program_free(p);
+        return mg_fail(MG_ENOMEM, count * (int64_t)sizeof *code, 0);
+    }
+    int32_t *slots = p->slot_pool;
+    int64_t *ints = p->int_pool;
+    double *reals = p->float_pool;
+    for (int64_t i = 0; i < floats; i++) reals[i] = values[i];
+    for (int32_t i = 0; i < p->given && !r.failed; i++) read_given(&r, p, &p->expected[i], &ints);
+    for (int32_t i = 0; i < p->steps && !r.failed; i++)
+        read_step(&r, p, &p->list[i], &slots, &ints, &reals, p->float_pool + floats);
+    for (int64_t i = 0; i < p->int_count && !r.failed; i++) {
+        int64_t step = read_within(&r, 0, p->steps - 1), place = read_within(&r, 0, count);
+        if (r.failed || p->list[step].ints + place >= ints) r.failed = true;
+        else p->live_ints[i] = p->list[step].ints + place;
+    }
+    for (int64_t i = 0; i < p->float_count && !r.failed; i++) {
+        int64_t step = read_within(&r, 0, p->steps - 1), place = read_within(&r, 0, count);
+        if (r.failed || p->list[step].floats + place >= reals) r.failed = true;
+        else p->live_floats[i] = p->list[step].floats + place;
+    }
+    if (!r.failed && r.at == r.end && reals == p->float_pool + floats) return p;
+    mg_program_free(p);
+    return mg_fail(MG_EARG, r.at - code, 0);
+}
+
+/* ---- running ---- */
+
+static int64_t program_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int program_step_run(mg_program *p, const program_step *s) {
+    mg_arrays out;
+    mg_saved saved = {{NULL}, INT64_MAX};
+    for (int32_t i = 0; i < s->inputs; i++) p->in[i] = s->in[i] < 0 ? NULL : p->arrays[s->in[i]];
+    for (int i = 0; i < 3; i++) saved.arrays[i] = s->saved[i] < 0 ? NULL : p->arrays[s->saved[i]];
+    int code = mg_run(s->op, s->inputs, p->in, &(mg_args){s->ints, s->floats, &saved}, &out);
+    if (s->expected >= 0) return (code != 0) != s->expected ? MG_PROGRAM_DIFFERS : MG_PROGRAM_DONE;
+    if (code) return MG_PROGRAM_FAILED;
+    for (int32_t i = 0; s->makes && i < out.count; i++) {
+        int32_t slot = i < s->outputs ? s->out[i] : -1;
+        mg_release(slot < 0 ? out.made[i] : p->arrays[slot]);
+        if (slot >= 0) p->arrays[slot] = out.made[i];
+    }
+    for (int32_t i = 0; i < s->releases; i++) {
+        mg_release(p->arrays[s->release[i]]);
+        p->arrays[s->release[i]] = NULL;
+    }
+    return MG_PROGRAM_DONE;
+}
+
+static int program_go_on(mg_program *p) {
+    int64_t end = 0;
+    p->state = MG_PROGRAM_DONE;
+    for (int32_t looked = 1; p->at < p->steps; p->at++, looked++) {
+        if (looked % PROGRAM_LOOK == 0) {
+            mg_gil_give_up();
+            int64_t now = program_now();
+            if (!end) end = now + PROGRAM_PAUSE;
+            else if (now > end) return p->state = MG_PROGRAM_PAUSED;
+        }
+        if ((p->state = program_step_run(p, &p->list[p->at]))) return p->state;
+    }
+    return p->state;
+}
+
+/* The number of the first array on the same buffer, among those since the table was cleared. */
+static int32_t program_first_on(mg_program *p, const mg_buffer *buffer, int32_t number) {
+    uint64_t key = (uint64_t)(uintptr_t)buffer;
+    for (uint64_t at = key * 0x9E3779B97F4A7C15u >> 32;; at++) {
+        uint64_t *entry = p->table + 2 * (at & (uint64_t)p->table_mask);
+        if (entry[0] == key) return (int32_t)entry[1];
+        if (entry[0] == 0) {
+            entry[0] = key;
+            entry[1] = (uint64_t)number;
+            return number;
+        }
+    }
+}
+
+/* True if the given arrays look as expected, and share memory as expected. */
+static bool program_fits(mg_program *p, int count, mg_array *const *given) {
+    if (count > p->given) return false;
+    if (p->writes) memset(p->table, 0, (size_t)(p->table_mask + 1) * 2 * sizeof *p->table);
+    for (int i = 0; i < count; i++) {
+        const mg_array *x = given[i];
+        const program_given *g = &p->expected[i];
+        if (!x || x->dtype != g->dtype || x->ndim != g->ndim) return false;
+        for (int d = 0; d < x->ndim; d++)
+            if (x->shape[d] != g->shape[d] || (x->strides[d] != g->strides[d] && x->shape[d] > 1)) return false;
+        if (p->writes && program_first_on(p, x->buffer, i) != g->alias) return false;
+    }
+    return true;
+}
+
+int mg_program_accepts(void *program, int count, mg_array **given) { return program_fits(program, count, given); }
+
+int mg_program_run(void *program, int count, mg_array **given, int numbers, const int64_t *ints, int reals,
+                   const double *floats) {
+    mg_program *p = program;
+    if (count != p->given || numbers != p->int_count || reals != p->float_count || !program_fits(p, count, given))
+        return p->state = MG_PROGRAM_MISFIT;
+    for (int32_t i = 0; i < p->slots; i++) {
+        mg_release(p->arrays[i]);
+        p->arrays[i] = i < count && given[i] ? mg_retain(given[i]) : NULL;
+    }
+    for (int i = 0; i < numbers; i++) *p->live_ints[i] = ints[i];
+    for (int i = 0; i < reals; i++) *p->live_floats[i] = floats[i];
+    p->at = 0;
+    return program_go_on(p);
+}
+
+int mg_program_resume(void *program) { return program_go_on(program); }
+
+/* The array in a slot, which the program keeps. */
+mg_array *mg_program_slot(void *program, int64_t slot) {
+    mg_program *p = program;
+    if (slot < 0 || slot >= p->slots || !p->arrays[slot]) return mg_fail(MG_EARG, slot, 0);
+    return mg_retain(p->arrays[slot]);
+}
+
+/* The array in a slot, which the program has no longer. */
+mg_array *mg_program_take(void *program, int64_t slot) {
+    mg_array *made = mg_program_slot(program, slot);
+    if (!made) return NULL;
+    mg_release(made);
+    ((mg_program *)program)->arrays[slot] = NULL;
+    return made;
+}
+
+/* Releases all arrays. */
+int mg_program_clear(void *program) {
+    mg_program *p = program;
+    for (int32_t i = 0; i < p->slots; i++) {
+        mg_release(p->arrays[i]);
+        p->arrays[i] = NULL;
+    }
+    return MG_OK;
+}
+
+int mg_program_state_of(const mg_program *p) { return p->state; }
+int mg_program_at(const mg_program *p) { return p->at; }

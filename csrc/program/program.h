@@ -1,0 +1,46 @@
+/* program.h: recorded programs, lists of operations that are run again in one call. */
+#ifndef MG_PROGRAM_H
+#define MG_PROGRAM_H
+
+#include "../base/gil.h"
+#include "../memory/array.h"
+
+/* One operation of a program. Slots are numbers of arrays; -1 stands for NULL. */
+typedef struct {
+    int32_t op;
+    int32_t expected; /* the answer of a question that was recorded; -1 for any other operation */
+    int32_t inputs, outputs, releases;
+    const int32_t *in, *out, *release; /* slots read, made, and released afterwards */
+    int32_t saved[3];                  /* slots of the saved arrays */
+    bool has_saved, makes;
+    int64_t *ints;
+    double *floats;
+} program_step;
+
+/* What an array that is given must look like. `alias` is the first given array on its buffer. */
+typedef struct {
+    int32_t dtype, ndim, alias;
+    const int64_t *shape, *strides;
+} program_given;
+
+struct mg_program {
+    int32_t slots, given, steps;
+    int32_t at;    /* the step that runs next */
+    int32_t state; /* an mg_program_state of the last run */
+    int64_t int_count, float_count; /* live numbers */
+    mg_array **arrays;              /* by slot */
+    program_step *list;
+    program_given *expected;
+    int64_t **live_ints; /* where live numbers go */
+    double **live_floats;
+    int32_t *slot_pool;
+    int64_t *int_pool;
+    double *float_pool;
+    mg_array **in; /* the inputs of one step */
+    uint64_t *table; /* hash table of buffers, each with the first array on it */
+    int64_t table_mask;
+    bool writes; /* arrays that are given: then it counts which share memory */
+    void *memory[10];
+};
+
+#endif

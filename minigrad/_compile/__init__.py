@@ -1,0 +1,1 @@
+"""Recorded programs: what ``mg.compile`` is made of."""

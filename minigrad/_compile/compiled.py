@@ -1,0 +1,151 @@
+"""Compiled functions: the first call of a kind records a program, later ones run it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._compile.arguments import flatten
+from minigrad._compile.attempt import Attempt
+from minigrad._compile.program import Misfit
+from minigrad._compile.recorded import Recorded
+from minigrad.nn.module import Module
+from minigrad.runtime import recorders
+from minigrad.runtime.batched import running as vmaps
+from minigrad.runtime.dtypes import default_dtype
+from minigrad.runtime.recorders import RecordingError
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.hooks import watchers
+from minigrad.tape.node import LEAF, Node
+
+__all__ = ["Compiled", "CompiledModule"]
+
+MOST_RECORDINGS = 8
+
+
+class Compiled:
+    """A function of which each kind of call is recorded once and then run as a program.
+
+    :func:`minigrad.compile` makes these.
+    """
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+        self.function = function
+        self.fullgraph = fullgraph
+        self.recordings = 0  # how often the function was recorded
+        self.reasons: list[str] = []  # why it was recorded again, or runs without a program
+        self._recorded: list[Recorded] = []
+        self._eager: set[Any] = set()  # kinds of calls that no program repeats
+        self._warm: dict[Any, int] = {}  # kinds of calls that made state, and how often
+        self._lock = threading.RLock()
+        functools.update_wrapper(self, function, updated=())
+
+    def __get__(self, owner: Any, _: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "function" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.function!r}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if recorders.active() is not None or vmaps or watchers:
+            return self.function(*args, **kwargs)
+        tensors: list[Any] = []
+        others: list[Any] = []
+        form = flatten(args, tensors, others)
+        if kwargs:
+            form = form, flatten(kwargs, tensors, others)
+        kind = (
+            form,
+            is_grad_enabled(),
+            default_dtype(),
+            tuple([x._edge is LEAF for x in tensors]),
+        )
+        if self._eager and kind in self._eager:
+            return self.function(*args, **kwargs)
+        if any(type(x._edge) is Node for x in tensors):
+            return self.function(*args, **kwargs)
+        with self._lock:
+            why: list[str] = []
+            for recorded in self._recorded:
+                if recorded.kind != kind:
+                    continue
+                reason = recorded.difference(tensors)
+                if reason is None:
+                    try:
+                        return recorded.run(tensors, args, kwargs)
+                    except Misfit:
+                        reason = recorded.misfit(tensors)
+                why.append(reason)
+            if self._recorded and not why:
+                why.append("arguments of another kind")
+            return self._record(kind, tensors, others, args, kwargs, why)
+
+    # ---- recording ----
+
+    def _record(
+        self,
+        kind: Any,
+        tensors: list[Any],
+        others: list[Any],
+        args: Any,
+        kwargs: Any,
+        why: list[str],
+    ) -> Any:
+        if self.recordings >= MOST_RECORDINGS:
+            self._without(kind, f"it was recorded {self.recordings} times: " + "; ".join(why))
+            return self.function(*args, **kwargs)
+        self.recordings += 1
+        if why:
+            self.reasons.append("; ".join(why))
+        attempt = Attempt(self.function, kind, tensors, others)
+        result = attempt.run(args, kwargs)
+        if not attempt.recorder.steps and not attempt.recorder.failed:
+            self._eager.add(kind)  # there is nothing to record
+            return result
+        recorded, reason, warm = attempt.recorded(result)
+        if recorded is not None:
+            self._recorded.insert(0, recorded)
+            return result
+        if warm and self._warm.get(kind, 0) < 2:
+            self._warm[kind] = self._warm.get(kind, 0) + 1
+            self.reasons.append(reason)
+            return result
+        self._without(kind, reason)
+        return result
+
+    def _without(self, kind: Any, reason: str) -> None:
+        """Calls of this kind run without a program."""
+        self._eager.add(kind)
+        self.reasons.append(reason)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        text = f"[compile] {name} runs without a program: {reason}"
+        if self.fullgraph:
+            raise RecordingError(text)
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+class CompiledModule(Module):
+    """A module whose calls are compiled. As in PyTorch it holds the module as ``_orig_mod``."""
+
+    def __init__(self, module: Module, fullgraph: bool = False) -> None:
+        self._orig_mod = module
+        self.compiled = Compiled(module, fullgraph)
+        self.training = module.training
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._orig_mod, name)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's output, of a program."""
+        return self.compiled(*args, **kwargs)

@@ -1,0 +1,289 @@
+"""The recorder: writes down the kernel calls of a function as steps on numbered arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad.runtime import recorders
+from minigrad.runtime.caller import caller
+from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
+from minigrad.runtime.recorders import RecordingError
+from minigrad.tape.hooks import forwards
+
+__all__ = ["NONE", "Recorder", "Step", "Value"]
+
+NONE = -1  # the slot of an array that is left out
+_numbers = {name: number for number, name in enumerate(names)}
+# Kernels whose result depends on memory that no kernel wrote.
+_FOREIGN = {"borrow": "memory of NumPy's or of another library"}
+# Kernels that only check, or that are of the process.
+_SKIPPED = {"step_check", "check_writable", "set_num_threads"}
+_WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | dict.fromkeys(
+    (lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32
+)
+
+
+@dataclass
+class Value:
+    """An array of a program.
+
+    ``kind`` is "argument", "captured", "constant", "drawn" or "made". ``source`` says which
+    argument, the tensor that was captured, or the function that draws.
+    """
+
+    kind: str
+    array: Any
+    source: Any = None
+
+
+@dataclass
+class Step:
+    """A call of a kernel: its number, the slots it reads and makes, and its numbers."""
+
+    number: int
+    inputs: list[int]
+    saved: list[int] | None
+    ints: list[int]
+    floats: list[float]
+    outputs: list[int]
+    expected: int = -1  # the answer of a question
+    line: tuple[str, int] | None = None
+    move: Any = None  # the step of an optimizer, whose numbers are read anew for each run
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return names[self.number]
+
+
+@dataclass
+class Recorder:
+    """Writes down what a thread computes between ``begin`` and ``end``.
+
+    It holds each array that it knows, so no memory is used again meanwhile and an array is known
+    by its place in memory.
+    """
+
+    values: list[Value] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    events: list[Any] = field(default_factory=list)  # draws and moves, in order
+    failed: str | None = None  # why the function cannot be a program
+
+    def __post_init__(self) -> None:
+        self._thread = threading.get_ident()
+        self._by_handle: dict[int, int] = {}
+        self._by_place: dict[Any, int] = {}
+        self._handles: list[Array] = []  # further handles of known arrays
+        self._paused = 0
+        self._start = 0
+
+    # ---- what is known before ----
+
+    def know(self, kind: str, array: Array, source: Any = None) -> int:
+        """The slot of an array that is there already."""
+        slot = self._by_place.get(place := _place(array))
+        if slot is None:
+            slot = self._new(kind, array, source, place)
+        return slot
+
+    def _new(self, kind: str, array: Array, source: Any, place: Any) -> int:
+        slot = len(self.values)
+        self.values.append(Value(kind, array, source))
+        self._by_handle[id(array)] = slot
+        self._by_place[place] = slot
+        return slot
+
+    def slot_of(self, array: Array) -> int | None:
+        """The slot of an array, or None if it is unknown."""
+        slot = self._by_handle.get(id(array))
+        if slot is None:
+            slot = self._by_place.get(_place(array))
+            if slot is not None:
+                self._by_handle[id(array)] = slot
+                self._handles.append(array)
+        return slot
+
+    # ---- the time of recording ----
+
+    def begin(self) -> None:
+        """Record what this thread computes from here on."""
+        self._start = int(lib.mg_clock_tick())
+        recorders.own.recorder = self
+        recorders.running.append(self)
+        tracers.append(self._traced)
+        forwards.append(self._leaving)
+
+    def end(self) -> None:
+        """Record no longer."""
+        forwards.remove(self._leaving)
+        tracers.remove(self._traced)
+        recorders.running.remove(self)
+        recorders.own.recorder = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is computed meanwhile is not recorded."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+    def give_up(self, op: str, why: str) -> None:
+        """The function does something that no program repeats: it runs on, and nothing is kept."""
+        if not self._paused and self.failed is None:
+            file, line = caller()
+            self.failed = f"{op} at {file}:{line} {why}"
+
+    def _leaving(self, x: Any) -> None:
+        if threading.get_ident() != self._thread or self._paused or self.failed:
+            return
+        self.give_up("a tensor's value", "is read in Python")
+        file, line = caller()
+        raise RecordingError(
+            f"[compile] {file}:{line} reads a tensor's value, and a recorded program has none yet: "
+            "compute with tensors, as in where(), or return the tensor and read it outside"
+        )
+
+    # ---- calls ----
+
+    def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
+        if threading.get_ident() != self._thread or self._paused or self.failed:
+            return
+        if name in _SKIPPED:
+            return
+        with self.paused():
+            self._record(_numbers[name], args, made)
+
+    def _record(self, number: int, args: tuple[Any, ...], made: Any) -> None:
+        name = names[number]
+        if name in _FOREIGN:
+            self.give_up("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")
+            return
+        if name == "saved_array":
+            return  # the same array under another handle
+        takes, result = signatures[number].split(":")
+        step = Step(number, [], None, [], [], [], line=caller())
+        widens = result != "s"
+        for place, kind in enumerate(takes):
+            value = args[place] if place < len(args) else None
+            self._argument(step, kind, value, widens)
+        if result == "?":
+            step.expected = int(made)
+        elif result == "1":
+            step.outputs = [self._made(made)]
+        elif result == "n":
+            step.outputs = [NONE if x is None else self._made(x) for x in made]
+        self.steps.append(step)
+
+    def _argument(self, step: Step, kind: str, value: Any, widens: bool) -> None:
+        if kind in "asm":
+            step.inputs.append(self._input(step, value, widens and kind != "s"))
+        elif kind in "ip":
+            if kind == "p":
+                self.give_up(names[step.number], "takes an address, which no program repeats")
+            step.ints.append(int(value or 0))
+        elif kind == "d":
+            step.floats.append(float(value))
+        elif kind == "k":
+            step.saved = self._saved(step, value)
+        elif kind in "ILD":
+            step.ints.append(-1 if value is None else len(value))
+            if kind == "D":
+                step.floats += [float(x) for x in value or ()]
+            else:
+                step.ints += [int(x) for x in value or ()]
+        else:
+            step.ints.append(-1 if value is None else len(value))
+            step.inputs += [self._input(step, x, widens and kind == "A") for x in value or ()]
+
+    def _input(self, step: Step, array: Any, widens: bool) -> int:
+        if array is None:
+            return NONE
+        slot = self._known(step, array)
+        if widens and array.dtype < 0:
+            wide = _WIDE[array.dtype]
+            made = self._made(call(kernels.cast, array, wide))
+            self.steps.append(Step(kernels.cast, [slot], None, [wide], [], [made], line=step.line))
+            return made
+        return slot
+
+    def _known(self, step: Step, array: Array) -> int:
+        slot = self.slot_of(array)
+        if slot is not None:
+            return slot
+        if array.weak or array.version < self._start:
+            return self.know("constant", array)
+        self.give_up(
+            title_of(step.number),
+            "takes memory that no operation made during the call: pass it as an argument, or make "
+            "it before",
+        )
+        return NONE
+
+    def _saved(self, step: Step, saved: Any) -> list[int] | None:
+        if saved is None:
+            return None
+        slots = []
+        for i in range(3):
+            if not saved.buffer(i):
+                slots.append(NONE)
+                continue
+            array = call(kernels.saved_array, saved, i)
+            slot = self.slot_of(array)
+            if slot is None and array.version >= self._start and not array.weak:
+                self.give_up(
+                    title_of(step.number),
+                    "saves a copy for backward, of a storage dtype or of memory that NumPy can "
+                    "write: cast it, or clone() it first",
+                )
+            slots.append(self._known(step, array))
+        return slots
+
+    def _made(self, array: Array) -> int:
+        """A new slot for a result. A result may be an array that is known."""
+        return self._new("made", array, None, _place(array))
+
+    # ---- what does not come from kernels ----
+
+    def keep(self, x: Any) -> None:
+        """A tensor of Python's numbers, whose values the program keeps."""
+        if self._paused:
+            return
+        slot = self.know("constant", x._h)
+        if self.values[slot].kind == "made":  # by a kernel that only takes memory
+            self.values[slot].kind = "constant"
+            self.steps = [step for step in self.steps if step.outputs != [slot]]
+
+    def draw(self, make: Callable[[], Any]) -> Any:
+        """A tensor that is drawn anew for each run."""
+        if self._paused:
+            return make()
+        with self.paused():
+            x = make()
+        slot = self._new("drawn", x._h, make, _place(x._h))
+        self.events.append(slot)
+        return x
+
+    def repeat(self, run: Callable[[], Any]) -> Any:
+        """Something that changes Python's state alone, and is done again for each run."""
+        if self._paused:
+            return run()
+        self.events.append(run)
+        with self.paused():
+            return run()
+
+    def step(self, move: Any) -> None:
+        """The last call is a step of an optimizer."""
+        if not self._paused:
+            self.steps[-1].move = move
+            self.events.append(self.steps[-1])
+
+
+def _place(array: Array) -> Any:
+    """Where an array lies, and how it is read there."""
+    return array.buffer, array.data, array.dtype, array.weak, array.shape, array.strides
