@@ -178,6 +178,9 @@ enum mg_mixed_kind {
     MG_SHRINK, MG_SHRINK_VJP, MG_HARDTANH, MG_HARDTANH_VJP, MG_CLAMP, MG_CLAMP_VJP, MG_ELU, MG_ELU_VJP,
     MG_HUBER, MG_HUBER_VJP, MG_BCE, MG_BCE_VJP, MG_BCE_LOGITS, MG_BCE_LOGITS_VJP
 };
+/* Kinds of instructions of mg_chain: an operation, a derivative by one input (of the upstream gradient, the
+ * inputs and the result), where, clamp. */
+enum mg_chain_kind { MG_CHAIN_FORWARD, MG_CHAIN_VJP, MG_CHAIN_WHERE, MG_CHAIN_CLAMP };
 enum mg_product { MG_MATMUL, MG_LINEAR };
 
 /* Pooling windows on the last one to three axes. Window i of an axis takes start + j * step for j <

@@ -63,15 +63,11 @@ class Compiled:
         form = flatten(args, tensors, others)
         if kwargs:
             form = form, flatten(kwargs, tensors, others)
-        kind = (
-            form,
-            is_grad_enabled(),
-            default_dtype(),
-            tuple([x._edge is LEAF for x in tensors]),
-        )
+        edges = [x._edge for x in tensors]
+        kind = form, is_grad_enabled(), default_dtype(), *[edge is LEAF for edge in edges]
         if self._eager and kind in self._eager:
             return self.function(*args, **kwargs)
-        if any(type(x._edge) is Node for x in tensors):
+        if any(type(edge) is Node for edge in edges):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []
