@@ -10,7 +10,7 @@ from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step
-from minigrad._compile.surroundings import Guard
+from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
 from minigrad.runtime import recorders
@@ -42,6 +42,7 @@ class Recorded:
         before = {
             id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
         }
+        self.edges = [LEAF] * len(self.leaves)
         self.without_grad = [before[id(x)] is None for x in self.leaves]
         self.steps = recorder.steps
         self._lay_out(recorder)
@@ -146,14 +147,19 @@ class Recorded:
 
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
-        for guard in self.guards:
-            if not guard.holds():
-                return guard.difference()
+        changed = first_difference(self.guards)
+        if changed is not None:
+            return changed
         if changes.count != self.changes:
             if not self.surroundings.modules_hold():
                 return self.surroundings.modules_difference()
             self.changes = changes.count
-        for x, without in zip(self.leaves, self.without_grad, strict=True):
+        leaves = self.leaves
+        if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
+            x._edge for x in leaves
+        ]:
+            return None
+        for x, without in zip(leaves, self.without_grad, strict=True):
             if (x._grad is None) is not without or x._edge is not LEAF:
                 return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
         return None

@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from minigrad._compile.plan import Plan, is_effect, is_view, reads, with_slots, writes
 from minigrad._compile.recorder import NONE, Step
 
-__all__ = ["drop_copies", "drop_unused", "reuse_results"]
+__all__ = ["drop_aliases", "drop_copies", "drop_unused", "reuse_results"]
+
+
+def drop_aliases(plan: Plan) -> Plan:
+    """Read arrays themselves in place of views of all of them, as ``detach`` makes."""
+    to: dict[int, int] = {}
+    steps = []
+    for step in plan.steps:
+        if step.name == "view_alias" and step.outputs[0] not in plan.results:
+            source = step.inputs[0]
+            to[step.outputs[0]] = to.get(source, source)
+        else:
+            steps.append(step)
+    return plan.renamed(to, steps)
 
 
 def drop_copies(plan: Plan) -> Plan:
-    """Leave out copies of contiguous arrays that the program made and that nobody else reads.
+    """Leave out copies of contiguous arrays of which neither the array nor the copy is written.
 
-    The recorder holds every array, so the tape copies gradients that it would hand over.
+    The recorder holds every array, so the tape copies gradients that it would hand over. A copy
+    that is a result stays, unless the program made the array and only copies it.
     """
-    uses, given, written = plan.uses(), plan.given_roots(), _written_roots(plan)
+    uses, written, given = plan.uses(), _written_roots(plan), plan.given_roots()
     results = {plan.layouts[slot].root for slot in plan.results}
-    shared: dict[int, int] = {}  # root -> how many arrays that the program makes lie there
-    for step in plan.steps:
-        for slot in step.outputs:
-            if slot != NONE:
-                shared[plan.layouts[slot].root] = shared.get(plan.layouts[slot].root, 0) + 1
+    made = Counter(_root(plan, slot) for step in plan.steps for slot in step.outputs)
     to: dict[int, int] = {}
     steps = []
     for step in plan.steps:
         if step.name == "copy":
             (source,), (copy,) = step.inputs, step.outputs
-            layout = plan.layouts[source]
-            alone = (
-                layout.contiguous
-                and not layout.weak
-                and layout.root not in given
-                and layout.root not in written
-                and layout.root not in results
-                and plan.layouts[copy].root not in written
-                and shared.get(layout.root) == 1
+            layout, root = plan.layouts[source], plan.layouts[copy].root
+            free = layout.contiguous and not layout.weak and not {layout.root, root} & written
+            only = (
+                layout.root not in given | results
+                and made[layout.root] == 1
                 and len(uses[source]) == 1
             )
-            if alone:
+            if free and (root not in results or only):
                 to[copy] = to.get(source, source)
                 continue
         steps.append(step)
     return plan.renamed(to, steps)
+
+
+def _root(plan: Plan, slot: int) -> int:
+    return NONE if slot == NONE else plan.layouts[slot].root
 
 
 def _written_roots(plan: Plan) -> set[int]:
