@@ -46,7 +46,8 @@ class Program:
         self.slots = slots
         live = [k for k, step in enumerate(self.steps) if step.move is not None]
         code: list[int] = [slots, len(given), len(self.steps)]
-        code += [sum(len(self.steps[k].ints) for k in live)]
+        numbers = [(k, place) for k in live for place in _numbers(self.steps[k])]
+        code += [len(numbers)]
         code += [sum(len(self.steps[k].floats) for k in live)]
         code.append(int(writes))
         first: dict[int, int] = {}
@@ -60,9 +61,8 @@ class Program:
             code += [len(step.ints), *step.ints, len(step.floats)]
             code += [len(step.outputs), *step.outputs, len(released), *released]
             floats += step.floats
-        for k in live:
-            for place in range(len(self.steps[k].ints)):
-                code += [k, place]
+        for k, place in numbers:
+            code += [k, place]
         for k in live:
             for place in range(len(self.steps[k].floats)):
                 code += [k, place]
@@ -129,6 +129,12 @@ class Program:
     def clear(self) -> None:
         """Release all arrays."""
         call(kernels.program_clear, self._address)
+
+
+def _numbers(step: Step) -> list[int]:
+    """The places of an optimizer's integers, among which are lengths of lists of arrays."""
+    takes = signatures[step.number].split(":")[0]
+    return [i for i, kind in enumerate(takes.replace("d", "")) if kind == "i"]
 
 
 def _new(code: list[int], floats: list[float]) -> Any:

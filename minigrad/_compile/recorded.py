@@ -234,16 +234,11 @@ def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
 
 def _numbers_of(step: Step, move: Any, ints: list[int], floats: list[float]) -> None:
     """The integers and floats of an optimizer's step, in the order of the recorded ones."""
-    counts = iter(step.ints)
-    takes = signatures[step.number].split(":")[0]
     options = iter(move.options)
-    for kind in takes:
-        if kind == "A":
-            ints.append(next(counts))
-        elif kind == "d":
+    for kind in signatures[step.number].split(":")[0]:
+        if kind == "d":
             floats.append(float(next(options)))
-        else:
-            next(counts)
+        elif kind == "i":
             ints.append(int(next(options)))
 
 
