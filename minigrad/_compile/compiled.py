@@ -17,6 +17,7 @@ from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
+from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
@@ -56,7 +57,16 @@ class Compiled:
         return f"<compiled {self.function!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorders.active() is not None or vmaps or watchers:
+        if not kwargs:
+            for recorded in self._recorded:
+                if recorded.fast is not None and (result := recorded.fast(args)) is not ...:
+                    if result is not NotImplemented:
+                        return result
+                    try:
+                        return recorded.stopped(args, args)
+                    except Misfit:
+                        break
+        if recorders.active() is not None or vmaps or watchers or tracers:
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
@@ -14,9 +15,14 @@ from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
 from minigrad.runtime import recorders
-from minigrad.runtime.native import call, kernels, signatures
+from minigrad.runtime.accelerator import speed
+from minigrad.runtime.batched import running as vmaps
+from minigrad.runtime.dtypes import defaults
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF
-from minigrad.tape.tensor_base import TensorBase, wrap
+from minigrad.tape.tensor_base import TensorBase, result_type, wrap
 
 __all__ = ["Recorded"]
 
@@ -38,16 +44,18 @@ class Recorded:
         self.guards: list[Guard] = surroundings.guards
         self.surroundings = surroundings
         self.changes = changes.count
-        self.leaves = [x for x in attempt.known if x._edge is LEAF]
+        places = {id(x): k for k, x in enumerate(attempt.tensors)}
+        # Leaves: the numbers of arguments, and captured tensors.
+        self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
         before = {
             id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
         }
         self.edges = [LEAF] * len(self.leaves)
-        self.without_grad = [before[id(x)] is None for x in self.leaves]
+        self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
         self.steps = recorder.steps
+        self._places = places
         self._lay_out(recorder)
         numbers = {slot: k for k, slot in enumerate(self._order)}
-        places = {id(x): k for k, x in enumerate(attempt.tensors)}
         self._results: list[int] = []
         self._outputs = [self._target(x, recorder, numbers, places) for x in outputs]
         self._grads = [
@@ -76,6 +84,11 @@ class Recorded:
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
         self._events = [self._event(event, recorder) for event in recorder.events]
         recorder.values.clear()
+        plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
+        self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
+        self._argument_edges = tuple([x._edge for x in attempt.tensors])
+        self._records = is_grad_enabled()
+        self.fast = self._accelerated()
 
     # ---- layout ----
 
@@ -94,7 +107,7 @@ class Recorded:
         source = {k: [recorder.values[s].source for s in slots] for k, slots in by_kind.items()}
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
-        self._with_grad: list[Any] = source["grad"]
+        self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
         self._constants = [recorder.values[s].array for s in by_kind["constant"]]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
@@ -154,7 +167,8 @@ class Recorded:
             if not self.surroundings.modules_hold():
                 return self.surroundings.modules_difference()
             self.changes = changes.count
-        leaves = self.leaves
+            self.fast = self._accelerated()
+        leaves = [tensors[x] if type(x) is int else x for x in self.leaves]
         if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
             x._edge for x in leaves
         ]:
@@ -170,12 +184,58 @@ class Recorded:
 
     # ---- running ----
 
+    def _accelerated(self) -> Callable[[tuple[Any, ...]], Any] | None:
+        """The same run by the accelerator, for calls of tensors alone; None if it has none.
+
+        The function returns Ellipsis, or NotImplemented if the program stopped: see replay.c.
+        """
+        if speed is None or not self._plain or self._acts or self._undo or self._moved:
+            return None
+        guards = [(g.where, g.place, g.value) for g in self.guards]
+        guards.append((changes.__dict__, "count", self.changes))
+        guards.append((defaults, 0, defaults[0]))
+        sources = [(0, k) for k in self._arguments]
+        sources += [(1, x) for x in self._captured]
+        sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
+        sources += [(4, x) for x in self._constants]
+        given = ("made", "argument", "captured")
+        outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
+        description = (
+            self.program.address,
+            self._argument_edges,
+            (recorders.running, vmaps, watchers),
+            self._records,
+            tuple(guards),
+            tuple(zip(self.leaves, self.without_grad, strict=True)),
+            tuple(sources),
+            tuple(self._events),
+            tuple(self.program.results),
+            tuple([(x, place if is_set else None) for x, place, is_set in self._grads]),
+            tuple(outputs),
+            None if self._single else partial(filled, self._template),
+            (kernels.program_run, kernels.program_take, kernels.program_end),
+        )
+        return speed.replay(description, LEAF)
+
+    def stopped(self, tensors: Sequence[Any], args: Any) -> Any:
+        """The result after the accelerator's run stopped; Misfit if it did not begin."""
+        try:
+            made = self.program.finish()
+        except Differs:
+            return self.function(*args)
+        for event in self._events:
+            note = event([], [])
+            if note is not None:
+                note()
+        return self._left_behind(made, tensors)
+
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
         given = [tensors[k]._h for k in self._arguments]
         given += [x._h for x in self._captured]
         if self._with_grad:
-            given += [x._grad._h for x in self._with_grad]
+            holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
+            given += [x._grad._h for x in holders]
         given += self._constants
         done: list[Any] = []
         if self._acts and not self.program.accepts(given):
@@ -199,7 +259,7 @@ class Recorded:
             note()
         return self._left_behind(made, tensors)
 
-    def _left_behind(self, made: list[Any], tensors: list[Any]) -> Any:
+    def _left_behind(self, made: list[Any], tensors: Sequence[Any]) -> Any:
         for target, place, is_set in self._grads:
             x = tensors[target] if type(target) is int else target
             x._grad = wrap(made[place]) if is_set else None
@@ -232,21 +292,19 @@ def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
     )
 
 
-Event = Callable[[list[int], list[float], list[Any]], Any]
+Event = Callable[..., Any]  # of the lists of live integers and floats, and of what was done
 
 
 def _move(step: Step) -> Event:
     """The event that reads the numbers of an optimizer's step anew."""
-    counts = step.ints[: signatures[step.number].count("A")]  # before all other integers
     reals = len(step.floats)
     renew = step.move.renew
 
-    def event(ints: list[int], floats: list[float], done: list[Any]) -> Any:
+    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
         move = renew()
         if move is None:
             raise Misfit
         options = move.options
-        ints.extend(counts)
         ints.extend(map(int, options[reals:]))
         floats.extend(map(float, options[:reals]))
         return move.note

@@ -33,6 +33,11 @@ class Guard:
     value: Any
     name: str
 
+    @property
+    def place(self) -> Any:
+        """The key, or Ellipsis for the contents of a cell."""
+        return ... if self.key is _CELL else self.key
+
     def now(self) -> Any:
         """The value that is there now; Ellipsis if the place is gone."""
         try:
