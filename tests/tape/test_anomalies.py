@@ -378,6 +378,13 @@ def test_contexts_nest_and_end_after_errors():
         mg.zeros(1).log()
 
 
+def test_a_context_goes_on_after_the_error_of_one_within():
+    with anomaly("log", (0,)):
+        with pytest.raises(AnomalyError), mg.detect_anomaly():
+            mg.zeros(1, requires_grad=True).sqrt().backward()
+        mg.zeros(1).log()
+
+
 def test_threads_are_watched_too():
     found = []
 
