@@ -137,6 +137,51 @@ def test_autograd_grad_inside():
     near(mg.grad(mg.vmap(both)(X).sum(), p)[0], mg.grad(by_loop(both, 0, X).sum(), p)[0])
 
 
+@pytest.mark.filterwarnings("ignore:.*grad by a tensor that all slices share")
+def test_gradients_by_a_shared_tensor_are_not_made_nan_by_other_slices():
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    bad = mg.tensor([[[1.0, 2.0], [3.0, 4.0]], [[float("inf"), 1.0], [1.0, 1.0]]])
+
+    def of_product(x):
+        return mg.grad((x @ w).sum(), w)[0]
+
+    with pytest.raises(RuntimeError, match=r"\[grad\] by a tensor that all slices share, infinite"):
+        mg.vmap(of_product)(bad)
+    near(mg.vmap(of_product, fallback="loop")(bad), by_loop(of_product, 0, bad))
+    alone = func.grad(lambda w, x: (x @ w).sum())
+    near(mg.vmap(alone, (None, 0))(w.detach(), bad), by_loop(of_product, 0, bad))
+
+    # A NaN of a slice's own is no error: a partial of an upstream gradient of zero is zero.
+    def of_log(x):
+        return mg.grad((w * x).log().sum(), w)[0]
+
+    found = mg.vmap(of_log)(mg.tensor([[1.0, 2.0], [float("nan"), 1.0]]))
+    assert found[0].tolist() == [1.0, 0.5]
+    assert found[1].isnan().tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_a_gradient_that_some_slices_lack_is_zeros_there():
+    class OnlyIfAny(mg.Function):
+        @staticmethod
+        def forward(ctx, x, c):
+            ctx.save_for_backward(c)
+            return x * c
+
+        @staticmethod
+        def backward(ctx, g):
+            (c,) = ctx.saved_tensors
+            return (g * c if c.sum().item() > 0 and g.any().item() else None), None
+
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    c = mg.tensor([[1.0, 2.0], [-3.0, -4.0], [5.0, 6.0]])
+
+    def gradient(c):
+        return mg.grad(OnlyIfAny.apply(w, c).sum(), w, allow_unused=True)[0]
+
+    assert mg.vmap(gradient)(c).tolist() == [[1.0, 2.0], [0.0, 0.0], [5.0, 6.0]]
+
+
 def test_upstream_gradients_of_all_slices_run_through_one_graph():
     w = drawn(5).requires_grad_()
     (first,) = mg.grad(s(w), w, create_graph=True)
