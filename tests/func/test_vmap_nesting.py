@@ -266,3 +266,34 @@ def test_layers_are_those_of_a_loop():
     ]
     for layer, given in cases:
         near(mg.vmap(layer)(given), by_loop(layer, 0, given))
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_tangents_of_all_slices_run_through_a_function_of_ones_own():
+    class Product(mg.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return 2 * g * x * y, g * x * x
+
+    x, y, s = mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]), mg.ones(2)
+    _, push = func.linearize(Product.apply, x, y)
+    near(mg.vmap(lambda t: push(t, s))(mg.eye(2)), mg.diag(2 * x * y) + x * x)
+
+    class Clipped(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.clamp(-1.0, 1.0)
+
+    _, push = func.linearize(Clipped.apply, x)
+    with pytest.raises(RuntimeError, match=r"\[Clipped\] .* not linear"):
+        mg.vmap(push)(mg.eye(2))
