@@ -260,8 +260,8 @@ class _Part:
             yield
             return
         before = random.get_rng_state()
-        random.set_rng_state(self.random)
         try:
+            random.set_rng_state(self.random)
             yield
         finally:
             random.set_rng_state(before)

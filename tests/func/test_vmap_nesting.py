@@ -9,7 +9,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import func
+from minigrad.func.batched_tensor import Level
 from minigrad.nn import functional as F
+from minigrad.runtime.batched import running
 
 pytestmark = pytest.mark.usefixtures("restore_random")
 R = np.random.default_rng(0)
@@ -297,3 +299,20 @@ def test_tangents_of_all_slices_run_through_a_function_of_ones_own():
     _, push = func.linearize(Clipped.apply, x)
     with pytest.raises(RuntimeError, match=r"\[Clipped\] .* not linear"):
         mg.vmap(push)(mg.eye(2))
+
+
+@pytest.mark.parametrize("name", ["begin", "end"])
+def test_an_interrupt_leaves_no_vmap_running(monkeypatch, name):
+    def interrupted(level):
+        if name == "begin":
+            begin(level)
+        raise KeyboardInterrupt
+
+    begin = Level.begin
+    with monkeypatch.context() as patch:
+        patch.setattr(Level, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mg.vmap(mg.sin)(X)
+    assert func.grad(s)(X[0]).shape == X[0].shape
+    mg.vmap(mg.sin)(X)
+    assert not running
