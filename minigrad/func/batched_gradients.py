@@ -7,6 +7,7 @@ By an input without one the pass would add up the slices: it runs once for each 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import autograd
@@ -49,6 +50,13 @@ def gradients(
         "materialize_grads": materialize_grads,
     }
     upstream = [_upstream(y, g) for y, g in zip(outputs, upstream, strict=True)]
+    found = _found(outputs, inputs, upstream, how)
+    if create_graph:
+        found = [g if g is None else _connected(g, x) for g, x in zip(found, inputs, strict=True)]
+    return tuple(found)
+
+
+def _found(outputs: Any, inputs: Any, upstream: Any, how: Any) -> Sequence[Any]:
     level = level_of(outputs)
     if level is None:
         return _of_shared_outputs(outputs, inputs, upstream, how)
@@ -63,7 +71,18 @@ def gradients(
             wanted = [_strip(inputs[i], level, False) for i in some]
             for i, g in zip(some, run(level, physical, wanted, started, more), strict=True):
                 results[i] = g
-    return tuple(results)
+    return results
+
+
+def _connected(g: Any, x: Any) -> Any:
+    """A gradient that can be differentiated by its input, also where it is constant."""
+    if g._edge is not None:
+        return g
+    if type(g) is BatchedTensor:
+        return made(g._level, _connected(g._physical, x))
+    while type(x) is BatchedTensor:
+        x = x._physical
+    return autograd.constant(g, x)
 
 
 def _upstream(y: Any, g: Any) -> Any:

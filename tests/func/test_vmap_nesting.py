@@ -316,3 +316,26 @@ def test_an_interrupt_leaves_no_vmap_running(monkeypatch, name):
     assert func.grad(s)(X[0]).shape == X[0].shape
     mg.vmap(mg.sin)(X)
     assert not running
+
+
+@pytest.mark.filterwarnings("ignore:.*grad by a tensor that all slices share")
+@pytest.mark.parametrize("of", ["owned", "shared"])
+@pytest.mark.parametrize("by", ["owned", "shared", "owned by one level"])
+def test_gradients_that_are_constant_can_be_differentiated(of, by):
+    shared = W.clone().requires_grad_()
+
+    def second(x, y):
+        own = [t.detach().requires_grad_() for t in (x, y)]
+        inputs = {"owned": own[0], "shared": shared, "owned by one level": own[1]}
+        y, wanted = (own[0] if of == "owned" else shared).sum() * 2, inputs[by]
+        (first,) = mg.grad(y, wanted, create_graph=True)
+        return first, *mg.grad(first.sum(), wanted)
+
+    def each(x, y):
+        return mg.vmap(second, (0, None))(x, y)
+
+    first, zeros = mg.vmap(each)(drawn(6, 2, 2), X)
+    assert not zeros.any().item()
+    assert first.requires_grad
+    is_used = (of, by) in {("owned", "owned"), ("shared", "shared")}
+    assert first.flatten()[0].item() == (2.0 if is_used else 0.0)
