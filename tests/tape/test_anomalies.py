@@ -220,6 +220,12 @@ def test_second_derivatives_name_the_line_of_the_first_backward():
     assert line_of(caught.value).startswith("(dx,) = mg.grad(")
 
 
+def test_upstream_gradients_of_all_slices_of_a_vmap():
+    _, pull = mg.func.vjp(mg.sqrt, mg.tensor([1.0, 0.0]))
+    with anomaly("sqrt", (1, 1), "the backward of sqrt made inf"):
+        mg.vmap(pull)(mg.eye(2))
+
+
 def test_gradients_that_add_up_to_an_infinity():
     x = mg.tensor([1.0], requires_grad=True)
     y = x * 1.0
