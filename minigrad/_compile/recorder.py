@@ -79,7 +79,7 @@ class Recorder:
         self._by_place: dict[Any, int] = {}
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
-        self._start = 0
+        self.start = 0
 
     # ---- what is known before ----
 
@@ -109,9 +109,12 @@ class Recorder:
 
     # ---- the time of recording ----
 
-    def begin(self) -> None:
-        """Record what this thread computes from here on."""
-        self._start = int(lib.mg_clock_tick())
+    def begin(self, since: int | None = None) -> None:
+        """Record what this thread computes from here on.
+
+        Arrays that are unknown and older than ``since``, or than now, are constants.
+        """
+        self.start = int(lib.mg_clock_tick()) if since is None else since
         recorders.own.recorder = self
         recorders.running.append(self)
         tracers.append(self._traced)
@@ -216,7 +219,7 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak or array.version < self._start:
+        if array.weak or array.version < self.start:
             return self.know("constant", array)
         self.give_up(
             title_of(step.number),
@@ -235,7 +238,7 @@ class Recorder:
                 continue
             array = call(kernels.saved_array, saved, i)
             slot = self.slot_of(array)
-            if slot is None and array.version >= self._start and not array.weak:
+            if slot is None and array.version >= self.start and not array.weak:
                 self.give_up(
                     title_of(step.number),
                     "saves a copy for backward, of a storage dtype or of memory that NumPy can "
