@@ -21,7 +21,7 @@ from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF, Node
+from minigrad.tape.node import LEAF
 
 __all__ = ["Compiled", "CompiledModule"]
 
@@ -73,11 +73,8 @@ class Compiled:
         form = flatten(args, tensors, others)
         if kwargs:
             form = form, flatten(kwargs, tensors, others)
-        edges = [x._edge for x in tensors]
-        kind = form, is_grad_enabled(), default_dtype(), *[edge is LEAF for edge in edges]
+        kind = form, is_grad_enabled(), default_dtype(), _edges_of(tensors)
         if self._eager and kind in self._eager:
-            return self.function(*args, **kwargs)
-        if any(type(edge) is Node for edge in edges):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []
@@ -137,6 +134,23 @@ class Compiled:
         if self.fullgraph:
             raise RecordingError(text)
         warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
+    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+
+    The number is negative for a tensor with a history.
+    """
+    edges = [x._edge for x in tensors]
+    if not any(edge is not None for edge in edges):
+        return (0,) * len(edges)
+    ids = [id(x) for x in tensors]
+    return tuple(
+        [
+            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
+            for x, edge in zip(tensors, edges, strict=True)
+        ]
+    )
 
 
 class CompiledModule(Module):
