@@ -205,7 +205,7 @@ class _HookedOp:
 
     @property
     def jvp(self) -> Any:
-        """The rule of forward mode once all hooks are removed; RuntimeError where there are some."""
+        """The rule of forward mode; RuntimeError unless all hooks were removed."""
         if self.before or self.after:
             raise forward_hook_error(self.name)
         return None if type(self.op) is Row else getattr(self.op, "jvp", None)
