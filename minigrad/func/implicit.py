@@ -192,8 +192,9 @@ class _RootOp:
 
     lends = True  # the residual's hooks and Functions may write over the gradient
 
-    def __init__(self, problem: _Problem, count: int) -> None:
+    def __init__(self, problem: _Problem, count: int, meta: Any) -> None:
         self.problem, self.count = problem, count  # of the parameters that are given
+        self.meta = meta  # shape and dtype of the root, which forward mode asks for
         self.name = problem.op
 
     @no_grad
@@ -227,9 +228,8 @@ def _recorded(problem: _Problem, x: Any, params: Sequence[Any], used: Sequence[A
     out = wrap(call(kernels.view_alias, x._h))
     if is_grad_enabled() and any(p is not None for p in parents):
         kept = [save_as_is(p._h) if isinstance(p, TensorBase) else p for p in (out, *every)]
-        out._edge = record(
-            _RootOp(problem, len(params)), tuple(kept), (problem.before,), None, *parents
-        )
+        op = _RootOp(problem, len(params), (x.shape, x.dtype))
+        out._edge = record(op, tuple(kept), (problem.before,), None, *parents)
     return out
 
 

@@ -267,3 +267,12 @@ def test_a_solver_may_use_its_memory_again():
     y.sum().backward()
     assert y.tolist() == [2.0, 3.0]
     assert a.grad.tolist() == pytest.approx([1 / 4, 1 / 6])
+
+
+def test_forward_mode_twice():
+    root = mg.func.custom_root(lambda x, a: x**3 - a, lambda a: a.numpy() ** (1 / 3))
+    a = mg.tensor([1.0, 8.0], dtype=mg.float64)
+    found = mg.func.jacfwd(mg.func.jacfwd(lambda a: root(a).sum()))(a)
+    np.testing.assert_allclose(
+        found.detach().numpy(), np.diag(-2 / 9 * a.numpy() ** (-5 / 3)), rtol=1e-9
+    )
