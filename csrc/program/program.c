@@ -60,6 +60,8 @@ static bool step_fits(program_step *s, int64_t ints, int64_t floats, int8_t *lea
     const char *letter = mg_run_signature(s->op);
     const int64_t *value = s->ints, *end = s->ints + ints;
     int64_t arrays = s->inputs, saved = 0;
+    /* a derivative that writes over the gradient hands that on, and its caller owns it no longer */
+    if (s->op / mg_elementwise_count() == 2) return false;
     s->least = least;
     for (; *letter && *letter != ':'; letter++) {
         if (*letter == 'p') return false; /* an address */

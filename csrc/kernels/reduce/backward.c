@@ -193,6 +193,7 @@ int mg_roots_extreme(mg_array *y) {
 }
 
 mg_array *mg_scale_units(mg_array *y, int all) {
+    if (!mg_is_float(y->dtype)) return mg_fail(MG_EDTYPE, y->dtype, 0);
     mg_array *held = mg_contiguous(y), *units = held ? mg_new(y->dtype, y->ndim, y->shape) : NULL;
     if (units)
         (y->dtype == MG_FLOAT32 ? back_units_f32 : back_units_f64)(units->data, held->data,
