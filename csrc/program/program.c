@@ -13,6 +13,7 @@
  */
 #include "program.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -240,19 +241,21 @@ static int program_step_run(mg_program *p, const program_step *s) {
     return MG_PROGRAM_DONE;
 }
 
+static _Thread_local int program_state; /* of this thread's last run; its address names the thread */
+
 static int program_go_on(mg_program *p) {
     int64_t end = 0;
-    p->state = MG_PROGRAM_DONE;
+    program_state = MG_PROGRAM_DONE;
     for (int32_t looked = 1; p->at < p->steps; p->at++, looked++) {
         if (looked % PROGRAM_LOOK == 0) {
             mg_gil_give_up();
             int64_t now = program_now();
             if (!end) end = now + PROGRAM_PAUSE;
-            else if (now > end) return p->state = MG_PROGRAM_PAUSED;
+            else if (now > end) return program_state = MG_PROGRAM_PAUSED;
         }
-        if ((p->state = program_step_run(p, &p->list[p->at]))) return p->state;
+        if ((program_state = program_step_run(p, &p->list[p->at]))) return program_state;
     }
-    return p->state;
+    return program_state;
 }
 
 /* The number of the first array on the same buffer, among those since the table was cleared. */
@@ -289,12 +292,14 @@ int mg_program_accepts(void *program, int count, mg_array **given) { return prog
 int mg_program_run(void *program, int count, mg_array **given, int numbers, const int64_t *ints, int reals,
                    const double *floats) {
     mg_program *p = program;
-    if (count != p->given || numbers != p->int_count || reals != p->float_count || !program_fits(p, count, given))
-        return p->state = MG_PROGRAM_MISFIT;
-    for (int32_t i = 0; i < p->slots; i++) {
-        mg_release(p->arrays[i]);
-        p->arrays[i] = i < count && given[i] ? mg_retain(given[i]) : NULL;
+    void *nobody = NULL, *me = &program_state;
+    if (!atomic_compare_exchange_strong(&p->owner, &nobody, me))
+        return program_state = nobody == me ? MG_PROGRAM_AGAIN : MG_PROGRAM_BUSY;
+    if (count != p->given || numbers != p->int_count || reals != p->float_count || !program_fits(p, count, given)) {
+        atomic_store(&p->owner, NULL);
+        return program_state = MG_PROGRAM_MISFIT;
     }
+    for (int i = 0; i < count; i++) p->arrays[i] = mg_retain(given[i]);
     for (int i = 0; i < numbers; i++) *p->live_ints[i] = ints[i];
     for (int i = 0; i < reals; i++) *p->live_floats[i] = floats[i];
     p->at = 0;
@@ -319,15 +324,16 @@ mg_array *mg_program_take(void *program, int64_t slot) {
     return made;
 }
 
-/* Releases all arrays. */
-int mg_program_clear(void *program) {
+int mg_program_end(void *program) {
     mg_program *p = program;
+    if (atomic_load(&p->owner) != (void *)&program_state) return MG_OK;
     for (int32_t i = 0; i < p->slots; i++) {
         mg_release(p->arrays[i]);
         p->arrays[i] = NULL;
     }
+    atomic_store(&p->owner, NULL);
     return MG_OK;
 }
 
-int mg_program_state_of(const mg_program *p) { return p->state; }
+int mg_program_state(void) { return program_state; }
 int mg_program_at(const mg_program *p) { return p->at; }

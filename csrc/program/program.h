@@ -28,8 +28,8 @@ enum { PROGRAM_MEMORY = 11 }; /* blocks that a program has */
 
 struct mg_program {
     int32_t slots, given, steps;
-    int32_t at;    /* the step that runs next */
-    int32_t state; /* an mg_program_state of the last run */
+    int32_t at; /* the step that runs next */
+    void *_Atomic owner; /* the thread that runs it; NULL between runs */
     int64_t int_count, float_count; /* live numbers */
     mg_array **arrays;              /* by slot */
     program_step *list;

@@ -17,6 +17,7 @@ from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
+from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
@@ -56,22 +57,27 @@ class Compiled:
         return f"<compiled {self.function!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorders.active() is not None or vmaps or watchers:
+        if not kwargs:
+            for recorded in self._recorded:
+                if recorded.fast is not None and (result := recorded.fast(args)) is not ...:
+                    if result is not NotImplemented:
+                        return result
+                    try:
+                        return recorded.stopped(args, args)
+                    except Misfit:
+                        break
+        if recorders.active() is not None or vmaps or watchers or tracers:
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []
         form = flatten(args, tensors, others)
         if kwargs:
             form = form, flatten(kwargs, tensors, others)
-        kind = (
-            form,
-            is_grad_enabled(),
-            default_dtype(),
-            tuple([x._edge is LEAF for x in tensors]),
-        )
+        edges = [x._edge for x in tensors]
+        kind = form, is_grad_enabled(), default_dtype(), *[edge is LEAF for edge in edges]
         if self._eager and kind in self._eager:
             return self.function(*args, **kwargs)
-        if any(type(x._edge) is Node for x in tensors):
+        if any(type(edge) is Node for edge in edges):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []

@@ -231,7 +231,8 @@ _M = TypeVar("_M", bound="Module")
 class _Changes:
     """How often attributes of modules were set or deleted."""
 
-    count = 0
+    def __init__(self) -> None:
+        self.count = 0
 
 
 changes = _Changes()
