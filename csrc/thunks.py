@@ -20,11 +20,12 @@ LISTS = {
     "mg_array **": "A",
     "mg_stored **": "S",
     "mg_maybe **": "A",
+    "mg_optional **": "A",
     "int32_t *": "I",
     "int64_t *": "L",
     "double *": "D",
 }
-ARRAY_LISTS = ("mg_array **", "mg_stored **", "mg_maybe **")
+ARRAY_LISTS = ("mg_array **", "mg_stored **", "mg_maybe **", "mg_optional **")
 GEOMETRIES = ("mg_windows *", "mg_conv *")
 NUMBERS = {
     "int": "(int)op_int(*ints++)",
@@ -94,7 +95,7 @@ def _call(op: Operation) -> tuple[str, list[str], list[str]]:
             before.append(f"int64_t {number} = *ints++;")
             arrays = kind in ARRAY_LISTS
             if not new:
-                left_out = f" && {number} >= 0" * arrays  # such as the state of an optimizer
+                left_out = f" && {number} >= 0" * (kind == "mg_optional **")
                 length = counts or "first[0]->ndim"
                 before.append(f"if ({number} != {length}{left_out}) goto misfit;")
             elif arrays:

@@ -45,7 +45,7 @@ static int64_t read_within(program_reader *r, int64_t low, int64_t high) {
 }
 
 /* A number of items that follow. */
-static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at); }
+static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at - 1); }
 
 static const int32_t *read_slots(program_reader *r, mg_program *p, int32_t **pool, int32_t *count, int32_t low) {
     int32_t *slots = *pool;

@@ -267,6 +267,8 @@ int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias) {
 }
 
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
+    if (w->ndim != 2 || x->ndim < 1) return mg_fail(MG_ENDIM, w->ndim, 2);
+    if (x->dtype != w->dtype || (bias && bias->dtype != w->dtype)) return mg_fail(MG_EDTYPE, x->dtype, w->dtype);
     if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
     mg_array transposed = mg_transposed(w);
     mg_array *row = bias ? mg_contiguous(bias) : NULL;
