@@ -118,6 +118,7 @@ KINDS: dict[str, type[Library]] = {
     "contiguous": Minigrad,
     "short": Minigrad,
     "forward": Minigrad,
+    "eager": Minigrad,
     ALONE: Minigrad,
 }
 

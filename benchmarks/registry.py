@@ -42,6 +42,7 @@ GROUPS = (
     "data",
     "training",
     "transforms",
+    "compiled",
     "memory",
     "startup",
 )
@@ -149,6 +150,7 @@ _MODULES = (
     "optimisers",
     "training",
     "transforms",
+    "compiled",
 )
 
 

@@ -158,14 +158,16 @@ enum mg_program_state {
     MG_PROGRAM_PAUSED,
     MG_PROGRAM_FAILED,
     MG_PROGRAM_DIFFERS,
-    MG_PROGRAM_MISFIT
+    MG_PROGRAM_MISFIT,
+    MG_PROGRAM_BUSY, /* in another thread */
+    MG_PROGRAM_AGAIN /* in this thread, within its own run */
 };
 
 /* A program from its list of integers and its floats: see program/program.c. NULL and MG_EARG for
  * a list that is no program. */
 mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, const double *values);
 void mg_program_free(mg_program *program);
-int mg_program_state_of(const mg_program *program);
+int mg_program_state(void); /* of this thread's last run */
 int mg_program_at(const mg_program *program); /* the step at which the last run stopped */
 
 /* ---- arguments of kernels -------------------------------------------------------------------- */
@@ -178,6 +180,9 @@ enum mg_mixed_kind {
     MG_SHRINK, MG_SHRINK_VJP, MG_HARDTANH, MG_HARDTANH_VJP, MG_CLAMP, MG_CLAMP_VJP, MG_ELU, MG_ELU_VJP,
     MG_HUBER, MG_HUBER_VJP, MG_BCE, MG_BCE_VJP, MG_BCE_LOGITS, MG_BCE_LOGITS_VJP
 };
+/* Kinds of instructions of mg_chain: an operation, a derivative by one input (of the upstream gradient, the
+ * inputs and the result), where, clamp. */
+enum mg_chain_kind { MG_CHAIN_FORWARD, MG_CHAIN_VJP, MG_CHAIN_WHERE, MG_CHAIN_CLAMP };
 enum mg_product { MG_MATMUL, MG_LINEAR };
 
 /* Pooling windows on the last one to three axes. Window i of an axis takes start + j * step for j <

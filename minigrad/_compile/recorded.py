@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
+from minigrad._compile.passes import PASSES
+from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step
-from minigrad._compile.surroundings import Guard
+from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
 from minigrad.runtime import recorders
-from minigrad.runtime.native import call, kernels, signatures
+from minigrad.runtime.accelerator import speed
+from minigrad.runtime.batched import running as vmaps
+from minigrad.runtime.dtypes import defaults
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF
-from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
-__all__ = ["Recorded", "renumbered", "written"]
-
-# Kernels that write into arrays that they are given, and the positions of these arrays.
-_WRITES: dict[str, Callable[[Step], list[int]]] = {
-    "write": lambda s: s.inputs[:1],
-    "accumulate": lambda s: s.inputs[:1],
-    "scatter_write": lambda s: s.inputs[:1],
-    "norm_track": lambda s: s.inputs[:1],
-    "norm_rows": lambda s: s.inputs[3:4],
-    "norm_channels": lambda s: s.inputs[3:4],
-    "cross_entropy": lambda s: s.inputs[3:4],
-    "sgd_step": lambda s: [*s.inputs[: s.ints[0]], *s.inputs[2 * s.ints[0] :]],
-    "adam_step": lambda s: [*s.inputs[: s.ints[0]], *s.inputs[2 * s.ints[0] :]],
-    "rmsprop_step": lambda s: [*s.inputs[: s.ints[0]], *s.inputs[2 * s.ints[0] :]],
-}
-
-
-def written(step: Step) -> list[int]:
-    """The slots whose memory a step writes, besides those it makes."""
-    found = _WRITES.get(step.name)
-    return [] if found is None else found(step)
+__all__ = ["Recorded", "planned"]
 
 
 class Recorded:
@@ -58,16 +46,18 @@ class Recorded:
         self.guards: list[Guard] = surroundings.guards
         self.surroundings = surroundings
         self.changes = changes.count
-        self.events = recorder.events
-        self.leaves = [x for x in attempt.known if x._edge is LEAF]
+        places = {id(x): k for k, x in enumerate(attempt.tensors)}
+        # Leaves: the numbers of arguments, and captured tensors.
+        self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
         before = {
             id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
         }
-        self.without_grad = [before[id(x)] is None for x in self.leaves]
+        self.edges = [LEAF] * len(self.leaves)
+        self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
         self.steps = recorder.steps
+        self._places = places
         self._lay_out(recorder, history.slots if history else [])
         numbers = {slot: k for k, slot in enumerate(self._order)}
-        places = {id(x): k for k, x in enumerate(attempt.tensors)}
         self._results: list[int] = []
         first: dict[int, int] = {}
         self._outputs = [
@@ -91,19 +81,29 @@ class Recorded:
         self._kept = [self._kept_at(numbers[slot]) for slot in history.slots] if history else []
         self._single = isinstance(result, TensorBase)
         self._template = template(result)
-        steps = [renumbered(step, numbers) for step in recorder.steps]
         arrays = [recorder.values[slot].array for slot in self._order[: self._given]]
-        buffers = {x.buffer for x in arrays}
-        held = [(k, slot) for k, step in enumerate(recorder.steps) for slot in written(step)]
-        outer = [(k, s) for k, s in held if recorder.values[s].array.buffer in buffers]
-        questions = [k for k, step in enumerate(steps) if step.expected >= 0]
-        last = questions[-1] if questions else -1
-        early = {recorder.values[s].array.buffer for k, s in outer if k < last}
-        self._undo = [k for k, x in enumerate(arrays) if x.buffer in early]
-        self.program = Program(len(self._order), arrays, steps, self._results, bool(outer))
-        self.moves = [e for e in self.events if isinstance(e, Step)]
-        self._needs_check = len(self.moves) < len(self.events)
+        plan = self._planned(recorder, numbers)
+        given = plan.given_roots()
+        places_of_writes = [
+            (k, slot)
+            for k, step in enumerate(plan.steps)
+            for slot in writes(step)
+            if plan.layouts[slot].root in given
+        ]
+        last = max([k for k, step in enumerate(plan.steps) if step.expected >= 0], default=-1)
+        early = {plan.layouts[slot].root for k, slot in places_of_writes if k < last}
+        self._undo = [k for k in range(self._given) if plan.layouts[k].root in early]
+        self.program = Program(
+            len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
+        )
+        self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        self._events = [self._event(event, recorder) for event in recorder.events]
         recorder.values.clear()
+        plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
+        self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
+        self._argument_edges = tuple([x._edge for x in attempt.tensors])
+        self._records = is_grad_enabled()
+        self.fast = self._accelerated()
 
     # ---- layout ----
 
@@ -122,13 +122,24 @@ class Recorded:
         source = {k: [recorder.values[s].source for s in slots] for k, slots in by_kind.items()}
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
-        self._with_grad: list[Any] = source["grad"]
+        self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
         self._constants = [recorder.values[s].array for s in by_kind["constant"]]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
-        self._makes = {slot: recorder.values[slot].source for slot in self._drawn}
         self._given = len(given)
         self._order = given + made
+
+    @staticmethod
+    def _event(event: Any, recorder: Recorder) -> Event:
+        if isinstance(event, Step):
+            return _move(event)
+        return _act(event if callable(event) else recorder.values[event].source)
+
+    def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
+        """The plan of the program, after all passes."""
+        first = self._given - len(self._drawn) - len(self._constants)
+        constants = range(first, first + len(self._constants))
+        return planned(recorder, self._order, self._given, constants, numbers, self._results)
 
     def _result(self, array: Any, recorder: Recorder, numbers: dict[int, int]) -> int:
         """The place of an array among the results of the program."""
@@ -161,14 +172,20 @@ class Recorded:
 
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
-        for guard in self.guards:
-            if not guard.holds():
-                return guard.difference()
+        changed = first_difference(self.guards)
+        if changed is not None:
+            return changed
         if changes.count != self.changes:
             if not self.surroundings.modules_hold():
                 return self.surroundings.modules_difference()
             self.changes = changes.count
-        for x, without in zip(self.leaves, self.without_grad, strict=True):
+            self.fast = self._accelerated()
+        leaves = [tensors[x] if type(x) is int else x for x in self.leaves]
+        if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
+            x._edge for x in leaves
+        ]:
+            return None
+        for x, without in zip(leaves, self.without_grad, strict=True):
             if (x._grad is None) is not without or x._edge is not LEAF:
                 return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
         return None
@@ -179,37 +196,72 @@ class Recorded:
 
     # ---- running ----
 
+    def _accelerated(self) -> Callable[[tuple[Any, ...]], Any] | None:
+        """The same run by the accelerator, for calls of tensors alone; None if it has none.
+
+        The function returns Ellipsis, or NotImplemented if the program stopped: see replay.c.
+        """
+        if speed is None or not self._plain or self._acts or self._undo or self._moved:
+            return None
+        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
+            return None
+        guards = [(g.where, g.place, g.value) for g in self.guards]
+        guards.append((changes.__dict__, "count", self.changes))
+        guards.append((defaults, 0, defaults[0]))
+        sources = [(0, k) for k in self._arguments]
+        sources += [(1, x) for x in self._captured]
+        sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
+        sources += [(4, x) for x in self._constants]
+        given = ("made", "argument", "captured")
+        outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
+        description = (
+            self.program.address,
+            self._argument_edges,
+            (recorders.running, vmaps, watchers),
+            self._records,
+            tuple(guards),
+            tuple(zip(self.leaves, self.without_grad, strict=True)),
+            tuple(sources),
+            tuple(self._events),
+            tuple(self.program.results),
+            tuple([(x, place if is_set else None) for x, place, is_set in self._grads]),
+            tuple(outputs),
+            None if self._single else partial(filled, self._template),
+            (kernels.program_run, kernels.program_take, kernels.program_end),
+        )
+        return speed.replay(description, LEAF)
+
+    def stopped(self, tensors: Sequence[Any], args: Any) -> Any:
+        """The result after the accelerator's run stopped; Misfit if it did not begin."""
+        try:
+            made = self.program.finish()
+        except Differs:
+            return self.function(*args)
+        for event in self._events:
+            note = event([], [])
+            if note is not None:
+                note()
+        return self._left_behind([], made, tensors)
+
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
         given = [tensors[k]._h for k in self._arguments]
         given += [x._h for x in self._captured]
-        given += [x._grad._h for x in self._with_grad]
+        if self._with_grad:
+            holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
+            given += [x._grad._h for x in holders]
         given += self._constants
-        if self._needs_check and not self.program.accepts(given):
+        done: list[Any] = []
+        if self._acts and not self.program.accepts(given):
             raise Misfit
         ints: list[int] = []
         floats: list[float] = []
         notes = []
-        done: list[Any] = []
-        if self.events:
-            moves = [step.move.renew() for step in self.moves]
-            if None in moves:
-                raise Misfit
-            renewed = iter(moves)
-            for event in self.events:
-                if isinstance(event, Step):
-                    next(renewed)
-                    move = event.move.renew()
-                    if move is None:
-                        raise Misfit
-                    notes.append(move.note)
-                    _numbers_of(event, move, ints, floats)
-                elif callable(event):
-                    done.append(event())
-                else:
-                    x = self._makes[event]()
-                    done.append(x)
-                    given.append(x._h)
+        for event in self._events:
+            note = event(ints, floats, done)
+            if note is not None:
+                notes.append(note)
+        given += [x._h for x in done if isinstance(x, TensorBase)]
         undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
         try:
             made = self.program.run(given, ints, floats)
@@ -218,11 +270,10 @@ class Recorded:
                 call(kernels.write, array, copy)
             return _redone(done, self.function, args, kwargs)
         for note in notes:
-            if note is not None:
-                note()
+            note()
         return self._left_behind(given, made, tensors)
 
-    def _left_behind(self, given: list[Any], made: list[Any], tensors: list[Any]) -> Any:
+    def _left_behind(self, given: list[Any], made: list[Any], tensors: Sequence[Any]) -> Any:
         for target, place, is_set in self._grads:
             x = tensors[target] if type(target) is int else target
             x._grad = wrap(made[place]) if is_set else None
@@ -252,8 +303,33 @@ class Recorded:
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
 
 
-def renumbered(step: Step, numbers: dict[int, int]) -> Step:
-    """A step on other slots: ``numbers`` has those of a program by those of a recorder."""
+def planned(
+    recorder: Recorder,
+    order: list[int],
+    given: int,
+    constants: Sequence[int],
+    numbers: dict[int, int],
+    results: Sequence[int],
+) -> Plan:
+    """The plan of what was recorded, after all passes.
+
+    ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
+    """
+    arrays = [recorder.values[slot].array for slot in order]
+    plan = Plan(
+        tuple([Layout.of(x) for x in arrays]),
+        given,
+        tuple([_renumbered(step, numbers) for step in recorder.steps]),
+        tuple(results),
+        {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
+    )
+    plan = own_constants(plan, constants)
+    for improve in PASSES.values():
+        plan = improve(plan)
+    return plan
+
+
+def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
     to = {**numbers, -1: -1}
     return Step(
         step.number,
@@ -268,19 +344,33 @@ def renumbered(step: Step, numbers: dict[int, int]) -> Step:
     )
 
 
-def _numbers_of(step: Step, move: Any, ints: list[int], floats: list[float]) -> None:
-    """The integers and floats of an optimizer's step, in the order of the recorded ones."""
-    counts = iter(step.ints)
-    takes = signatures[step.number].split(":")[0]
-    options = iter(move.options)
-    for kind in takes:
-        if kind == "A":
-            ints.append(next(counts))
-        elif kind == "d":
-            floats.append(float(next(options)))
-        else:
-            next(counts)
-            ints.append(int(next(options)))
+Event = Callable[..., Any]  # of the lists of live integers and floats, and of what was done
+
+
+def _move(step: Step) -> Event:
+    """The event that reads the numbers of an optimizer's step anew."""
+    reals = len(step.floats)
+    renew = step.move.renew
+
+    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
+        move = renew()
+        if move is None:
+            raise Misfit
+        options = move.options
+        ints.extend(map(int, options[reals:]))
+        floats.extend(map(float, options[:reals]))
+        return move.note
+
+    return event
+
+
+def _act(run: Callable[[], Any]) -> Event:
+    """The event that draws, or does something else in Python."""
+
+    def event(ints: list[int], floats: list[float], done: list[Any]) -> None:
+        done.append(run())
+
+    return event
 
 
 class _Redone:

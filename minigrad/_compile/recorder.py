@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
 from minigrad.runtime.recorders import RecordingError
@@ -21,6 +22,7 @@ _numbers = {name: number for number, name in enumerate(names)}
 # Kernels whose result depends on memory that no kernel wrote.
 _FOREIGN = {"borrow": "memory of NumPy's or of another library"}
 # Kernels that only check, or that are of the process.
+_PYTHONS = {"python_float", "python_int", "python_bool"}
 _SKIPPED = {"step_check", "check_writable", "set_num_threads"}
 _WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | dict.fromkeys(
     (lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32
@@ -79,6 +81,7 @@ class Recorder:
         self._by_place: dict[Any, int] = {}
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
+        self._busy = False  # in a call of the recorder's own
         self.start = 0
 
     # ---- what is known before ----
@@ -114,6 +117,8 @@ class Recorder:
 
         Arrays that are unknown and older than ``since``, or than now, are constants.
         """
+        for code in (lib.MG_FLOAT32, lib.MG_FLOAT64) if speed is not None else ():
+            speed.one(code)  # made at first use, by no call that is told
         self.start = int(lib.mg_clock_tick()) if since is None else since
         recorders.own.recorder = self
         recorders.running.append(self)
@@ -157,10 +162,13 @@ class Recorder:
     def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
         if threading.get_ident() != self._thread or self._paused or self.failed:
             return
-        if name in _SKIPPED:
+        if self._busy or name in _SKIPPED:
             return
-        with self.paused():
+        self._busy = True
+        try:
             self._record(_numbers[name], args, made)
+        finally:
+            self._busy = False
 
     def _record(self, number: int, args: tuple[Any, ...], made: Any) -> None:
         name = names[number]
@@ -169,6 +177,9 @@ class Recorder:
             return
         if name == "saved_array":
             return  # the same array under another handle
+        if name in _PYTHONS:
+            self.know("constant", made)
+            return
         takes, result = signatures[number].split(":")
         step = Step(number, [], None, [], [], [], line=caller())
         widens = result != "s"

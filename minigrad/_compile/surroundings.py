@@ -17,7 +17,7 @@ from minigrad.nn.module import Module
 from minigrad.optim.optimizers import Optimizer
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["Guard", "Surroundings"]
+__all__ = ["Guard", "Surroundings", "first_difference"]
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _LEFT_ALONE = (ModuleType, type, BuiltinFunctionType, CodeType)
@@ -32,6 +32,11 @@ class Guard:
     key: Any
     value: Any
     name: str
+
+    @property
+    def place(self) -> Any:
+        """The key, or Ellipsis for the contents of a cell."""
+        return ... if self.key is _CELL else self.key
 
     def now(self) -> Any:
         """The value that is there now; Ellipsis if the place is gone."""
@@ -63,6 +68,19 @@ def _shown(x: Any) -> str:
     if isinstance(x, _SCALARS):
         return repr(x)
     return "gone" if x is ... else f"a {type(x).__name__}"
+
+
+def first_difference(guards: list[Guard]) -> str | None:
+    """What the first guard that does not hold says; None if all hold."""
+    try:
+        for guard in guards:
+            where = guard.where
+            now = where.cell_contents if guard.key is _CELL else where[guard.key]
+            if now is not guard.value and not guard.holds():
+                return guard.difference()
+    except (KeyError, IndexError, ValueError):
+        return guard.difference()
+    return None
 
 
 class Surroundings:

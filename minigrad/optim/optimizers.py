@@ -551,6 +551,12 @@ def _handles(what: str, tensors: Iterable[Any]) -> list[Array]:
         raise TypeError(f"[step] {what} of a parameter is no tensor") from None
 
 
+def _count_up(states: list[dict[str, Any]], step: int) -> None:
+    """Note the number of the step that was made."""
+    for state in states:
+        state["step"] = step
+
+
 def _with_gradients(group: Group) -> list[Any]:
     return [p for p in group["params"] if p.grad is not None]
 
@@ -751,15 +757,21 @@ class Adam(_Fused):
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
         last = (self._decoupled, step, group["maximize"])
         note = partial(self._remember, states, [step] * len(states))
-        renew = partial(self._renewed, group, states, kept)
-        return Move(kernels.adam_step, list(states), kept, (*options, *last), note, renew)
+        made = Move(kernels.adam_step, list(states), kept, (*options, *last), note)
+        return made._replace(renew=partial(self._renewed, group, states, kept, made))
 
-    def _renewed(self, group: Group, states: dict[Any, Any], kept: list[Any]) -> Move | None:
-        steps = {_next_step(self._name, state) for state in states.values()}
-        if len(steps) != 1 or bool(group["amsgrad"]) != (kept[2] is not None):
+    def _renewed(
+        self, group: Group, states: dict[Any, Any], kept: list[Any], move: Move
+    ) -> Move | None:
+        held = list(states.values())
+        done = [state.get("step") for state in held]
+        step = _next_step(self._name, held[0])
+        if done.count(done[0]) < len(done) or bool(group["amsgrad"]) != (kept[2] is not None):
             return None
         self._check_changed(group)
-        return self._move(group, states, kept, steps.pop())
+        options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        last = (self._decoupled, step, group["maximize"])
+        return move._replace(options=(*options, *last), note=partial(_count_up, held, step))
 
 
 class AdamW(Adam):

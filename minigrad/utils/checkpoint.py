@@ -10,6 +10,7 @@ tensors.
 from __future__ import annotations
 
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -20,8 +21,8 @@ from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
-from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
-from minigrad.tape.engine import ends, gradients, off_tape
+from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
+from minigrad.tape.engine import ends, gradients, off_tape, topological_order
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
@@ -53,8 +54,9 @@ def checkpoint(
     may be tensors in tuples, lists and dicts. The other arguments are PyTorch's and change nothing.
 
     The second call must compute what the first one did. RuntimeError in backward where an argument
-    was overwritten, or where results or the tensors that they were computed from differ; with
-    ``determinism_check="none"`` values of results are not compared.
+    was overwritten, or another tensor that a derivative needs, or where results or the tensors that
+    they were computed from differ; with ``determinism_check="none"`` values of results are not
+    compared.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -80,8 +82,13 @@ def checkpoint(
     begin = next_serial()
     with first:
         result = function(*args, **kwargs)
+    if running and by_rules("level_of")((result,)):  # the function uses a tensor of a vmap
+        return result
     made = part.tracked(result, begin)
-    return _exchanged(result, part.stand_in(made, begin)) if made else result
+    if not made:
+        return result
+    others = part.stand_in(made, begin)
+    return _mapped(lambda y: others.get(id(y), y), result)
 
 
 def checkpoint_sequential(
@@ -136,14 +143,18 @@ def _flat(result: Any) -> Iterator[Any]:
         yield result
 
 
-def _exchanged(result: Any, by: dict[int, Any]) -> Any:
-    """The result with other objects in place of those with these ids."""
-    if isinstance(result, dict):
-        return type(result)({key: _exchanged(value, by) for key, value in result.items()})
-    if isinstance(result, (tuple, list)):
-        items = [_exchanged(item, by) for item in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
-    return by.get(id(result), result)
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """A value like this one with other elements of its tuples, lists and dicts.
+
+    Collections of other classes than Python's own and named tuples stay as they are.
+    """
+    if type(x) in (dict, OrderedDict):
+        return type(x)((key, _mapped(change, value)) for key, value in x.items())
+    if type(x) in (tuple, list):
+        return type(x)([_mapped(change, item) for item in x])
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[_mapped(change, item) for item in x])
+    return change(x)
 
 
 def _digest(x: Any) -> int:
@@ -164,11 +175,12 @@ class _Part:
         compared: bool,
     ) -> None:
         self.function, self.context, self.compared = function, context, compared
+        self.start = int(lib.mg_clock_tick())
         # Edges as they are now; a leaf is its own.
-        self.args = [_kept(x) for x in args]
-        self.kwargs = {name: _kept(x) for name, x in kwargs.items()}
-        given = (*args, *kwargs.values())
-        self.pins = [save_as_is(x._h) for x in given if isinstance(x, TensorBase)]
+        self.args: tuple[Any, ...] = _mapped(_kept, args)
+        self.kwargs: dict[str, Any] = _mapped(_kept, kwargs)
+        given = [x for x in _flat((args, kwargs)) if isinstance(x, TensorBase)]
+        self.pins = [(save_as_is(x._h), 0) for x in given]
         self.random = random.get_rng_state() if preserve_rng_state else None
         self.ends: list[Any] = []
         self.digests: list[int] = []
@@ -186,7 +198,11 @@ class _Part:
     @no_grad
     def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
-        self.ends, self.count = ends([y._edge for y in made], begin), len(made)
+        edges = [y._edge for y in made]
+        self.ends, self.count = ends(edges, begin), len(made)
+        for node in topological_order(edges, begin):
+            if node.serial > begin:
+                self.pins += self._used(node)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -198,10 +214,24 @@ class _Part:
             found[id(y)] = other
         return found
 
+    def _used(self, node: Node) -> Iterator[tuple[Saved, int]]:
+        """Pins of what a node saved that was there before the call."""
+        for saved in _saved_in((node.saved, node.args)):
+            for place in range(3):
+                if not saved.buffer(place):
+                    continue
+                try:
+                    array = saved_handle(saved, place)
+                except RuntimeError:  # the function wrote into it since
+                    yield saved, place
+                else:
+                    if array.version < self.start:
+                        yield save_as_is(array), 0
+
     def again(self) -> list[Any]:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
-        for pin in self.pins:
-            saved_handle(pin, 0, "checkpoint")
+        for pin, place in self.pins:
+            saved_handle(pin, place, "checkpoint")
         begin = next_serial()
         with self._replayed(), enable_grad(), self.context:
             result = self.function(*self.args, **self.kwargs)
@@ -230,11 +260,33 @@ class _Part:
             yield
             return
         before = random.get_rng_state()
-        random.set_rng_state(self.random)
         try:
+            random.set_rng_state(self.random)
             yield
         finally:
             random.set_rng_state(before)
+
+
+# Objects on the tape that hold what a node saved, by the names of their classes, and where.
+_HOLDERS = {
+    "Packed": "arrays",
+    "PackedArray": "pin",
+    "PackedValues": "_packed",
+    "SavedValues": "_saved",
+    "_Part": "pins",
+    "_Unpack": "pin",
+}
+
+
+def _saved_in(x: Any) -> Iterator[Saved]:
+    """The saved arrays in what a node holds."""
+    if isinstance(x, Saved):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _saved_in(item)
+    elif type(x).__name__ in _HOLDERS:
+        yield from _saved_in(getattr(x, _HOLDERS[type(x).__name__]))
 
 
 def _kept(x: Any) -> Any:
@@ -281,7 +333,10 @@ class _Checkpoint:
 
         part, begin = node.saved, next_serial()
         results = part.again()
-        made = LinearMap(part.ends, results, begin).push(tangents, mode.enabled)
+        # The others count as constants, whatever hooks they have.
+        moved = [(end, t) for end, t in zip(part.ends, tangents, strict=True) if t is not None]
+        pushed, given = [end for end, _ in moved], [t for _, t in moved]
+        made = LinearMap(pushed, results, begin).push(given, mode.enabled)
         if len(made) == 1:
             return made[0]
         return Bundle({k: t for k, t in enumerate(made) if t is not None})

@@ -1,8 +1,11 @@
 /* elementwise.c: the table of elementwise operations and the functions that run them. */
 #include "kernels/iterate/nditer.h"
+#include "threads/pool.h"
 #include "vmath/vmath.h"
 #include "vmath/erfcx.h"
 #include "simd/reciprocal.h"
+
+#include <string.h>
 
 #define MG_REAL 32
 #define ELEMENTWISE_WIDTH 32
@@ -482,6 +485,10 @@ int mg_accumulate(mg_array *dst, mg_array *src) {
     mg_buffer_touch(dst->buffer);
     return MG_OK;
 }
+
+/* ---- chains ---- */
+
+#include "chain.inc.c"
 
 /* ---- means ---- */
 
