@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import types
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from minigrad._compile.arguments import flatten
@@ -52,6 +54,21 @@ class Compiled:
         if name.startswith("__") or "function" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.function, name)
+
+    def __reduce__(self) -> Any:
+        """A copy, and what is read from a pickle, has recorded nothing yet."""
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__dict__.get("__qualname__", "?").split("."):
+            found = getattr(found, name, None)
+        if found is self:  # a decorated function: it is known by its name
+            return self.__qualname__
+        return Compiled, (self.function, self.fullgraph)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.fullgraph)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(deepcopy(self.function, memo), self.fullgraph)
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
@@ -154,17 +171,60 @@ def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
 
 
 class CompiledModule(Module):
-    """A module whose calls are compiled. As in PyTorch it holds the module as ``_orig_mod``."""
+    """A module whose calls are compiled, as PyTorch's OptimizedModule.
+
+    It holds the module as ``_orig_mod``, and has the module's attributes. Names in its state begin
+    with ``_orig_mod``.
+    """
 
     def __init__(self, module: Module, fullgraph: bool = False) -> None:
-        self._orig_mod = module
-        self.compiled = Compiled(module, fullgraph)
-        self.training = module.training
+        self.__dict__["_orig_mod"] = module
+        self.__dict__["compiled"] = Compiled(module, fullgraph)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the module is in training mode."""
+        return bool(self._orig_mod.training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._orig_mod.training = mode
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod" or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._orig_mod, name)
+        try:
+            return getattr(self._orig_mod, name)
+        except AttributeError:
+            return getattr(self.compiled, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
+        if name == "_orig_mod":
+            self.__init__(value, self.compiled.fullgraph)  # type: ignore[misc]
+        elif hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute of the module."""
+        delattr(self._orig_mod, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's output, of a program."""

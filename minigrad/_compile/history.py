@@ -14,10 +14,9 @@ from types import FunctionType
 from typing import Any
 
 from minigrad._compile.arguments import each
-from minigrad._compile.passes import planned
-from minigrad._compile.plan import writes as written
+from minigrad._compile.plan import writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorded import renumbered
+from minigrad._compile.recorded import planned
 from minigrad._compile.recorder import NONE, Recorder
 from minigrad._tensor.inplace import OVERWRITE, WRITE_VIEW
 from minigrad.autograd.bundle import Bundle
@@ -310,64 +309,61 @@ class _Pass:
     def __init__(self, program: Program, sources: list[Any], results: list[Any]) -> None:
         self.program = program
         self.sources = sources  # of the given arrays: a kind, and a place or an array
-        self.results = results  # for each end None, or a number of a result and if it is shared
+        self.results = results  # for each end the number of a result or None, and if it is shared
 
     @classmethod
     def of(cls, recorder: Recorder, found: list[Any]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
-        if any(slot is None for slot, g in zip(ends, found, strict=True) if g is not None):
+        asked = [slot for slot, g in zip(ends, found, strict=True) if g is not None]
+        if None in asked:
             return None
-        used = {slot for slot in ends if slot is not None}
+        used = set(asked)
         for step in recorder.steps:
             used.update(step.inputs, step.saved or ())
-        given = [k for k, v in enumerate(values) if v.kind != "made" and k in used]
-        made = [k for k, v in enumerate(values) if v.kind == "made"]
-        buffers = {values[k].array.buffer for k in given}
-        if any(values[s].array.buffer in buffers for step in recorder.steps for s in written(step)):
+        kinds = ("kept", "upstream", "constant")
+        given = [k for kind in kinds for k, v in enumerate(values) if v.kind == kind and k in used]
+        order = [*given, *[k for k, v in enumerate(values) if v.kind == "made"]]
+        numbers = {slot: k for k, slot in enumerate(order)}
+        results = sorted({numbers[slot] for slot in asked})
+        count = sum(values[k].kind == "constant" for k in given)
+        constants = range(len(given) - count, len(given))
+        plan = planned(recorder, order, len(given), constants, numbers, results)
+        if any(plan.layouts[s].root in plan.given_roots() for x in plan.steps for s in writes(x)):
             return None
-        numbers = {slot: k for k, slot in enumerate([*given, *made])}
-        slots = sorted({numbers[slot] for slot in ends if slot is not None})
-        steps = [renumbered(step, numbers) for step in recorder.steps]
         arrays = [values[k].array for k in given]
-        constants = [k for k, slot in enumerate(given) if values[slot].kind == "constant"]
-        everything = [*arrays, *[values[k].array for k in made]]
-        plan = planned(everything, len(given), steps, slots, constants)
         program = Program(len(plan.layouts), arrays, plan.steps, plan.results, False)
-        held = [values[k].array.buffer for k in ends if k is not None]
-        results: list[Any] = []
-        for slot in ends:
-            if slot is None:
-                results.append(None)
-                continue
-            buffer = values[slot].array.buffer
-            shared = buffer in buffers or held.count(buffer) > 1
-            results.append((slots.index(numbers[slot]), shared))
+        roots = [plan.layouts[slot].root for slot in plan.results]
+        outer = plan.given_roots()
+        places = [None if slot is None else results.index(numbers[slot]) for slot in ends]
+        shared = [
+            k is not None
+            and (places.count(k) > 1 or roots[k] in outer or roots.count(roots[k]) > 1)
+            for k in places
+        ]
         sources = [
             (v.kind, v.array if v.kind == "constant" else v.source)
             for v in (values[k] for k in given)
         ]
-        return cls(program, sources, results)
+        return cls(program, sources, list(zip(places, shared, strict=True)))
 
     def run(self, history: History, made: _Made, upstream: list[Any]) -> list[Any] | None:
         """The gradients, or None if this pass does not fit now."""
-        try:
-            given = [
-                history.array(made, x)
-                if kind == "kept"
-                else upstream[x]._h
-                if kind == "upstream"
-                else x
-                for kind, x in self.sources
-            ]
-        except RuntimeError:  # overwritten: the nodes say where
-            return None
+        given = []
+        for kind, x in self.sources:
+            if kind == "kept":
+                try:
+                    given.append(history.array(made, x))
+                except RuntimeError:  # overwritten: the nodes say where
+                    return None
+            else:
+                given.append(upstream[x]._h if kind == "upstream" else x)
         try:
             found = self.program.run(given, [], [])
         except (Differs, Misfit):
             return None
-        return [None if r is None else _gradient(found[r[0]], r[1]) for r in self.results]
+        return [None if k is None else _gradient(found[k], shared) for k, shared in self.results]
 
 
 def _gradient(array: Array, shared: bool) -> Any:

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
-from minigrad._compile.passes import planned
-from minigrad._compile.plan import Plan, writes
+from minigrad._compile.passes import PASSES
+from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step
 from minigrad._compile.surroundings import Guard, first_difference
@@ -24,7 +24,7 @@ from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
-__all__ = ["Recorded", "renumbered"]
+__all__ = ["Recorded", "planned"]
 
 
 class Recorded:
@@ -137,11 +137,9 @@ class Recorded:
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
         """The plan of the program, after all passes."""
-        arrays = [recorder.values[slot].array for slot in self._order]
         first = self._given - len(self._drawn) - len(self._constants)
-        steps = [renumbered(step, numbers) for step in recorder.steps]
         constants = range(first, first + len(self._constants))
-        return planned(arrays, self._given, steps, self._results, constants)
+        return planned(recorder, self._order, self._given, constants, numbers, self._results)
 
     def _result(self, array: Any, recorder: Recorder, numbers: dict[int, int]) -> int:
         """The place of an array among the results of the program."""
@@ -205,7 +203,7 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
-        if self._history is not None or any(kind == "same" for kind, *_ in self._outputs):
+        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
             return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
@@ -289,7 +287,7 @@ class Recorded:
                 [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
-        found: list[Any] = []
+        found = []
         for source, value, edge in self._outputs:
             if source == "made":
                 found.append(wrap(made[value], edge))
@@ -305,8 +303,33 @@ class Recorded:
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
 
 
-def renumbered(step: Step, numbers: dict[int, int]) -> Step:
-    """A step on other slots: ``numbers`` has those of a program by those of a recorder."""
+def planned(
+    recorder: Recorder,
+    order: list[int],
+    given: int,
+    constants: Sequence[int],
+    numbers: dict[int, int],
+    results: Sequence[int],
+) -> Plan:
+    """The plan of what was recorded, after all passes.
+
+    ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
+    """
+    arrays = [recorder.values[slot].array for slot in order]
+    plan = Plan(
+        tuple([Layout.of(x) for x in arrays]),
+        given,
+        tuple([_renumbered(step, numbers) for step in recorder.steps]),
+        tuple(results),
+        {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
+    )
+    plan = own_constants(plan, constants)
+    for improve in PASSES.values():
+        plan = improve(plan)
+    return plan
+
+
+def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
     to = {**numbers, -1: -1}
     return Step(
         step.number,

@@ -5,7 +5,7 @@ A pass is a function of a :class:`~minigrad._compile.plan.Plan`. ``PASSES`` list
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from minigrad._compile.passes.fuse import fuse_elementwise
 from minigrad._compile.passes.simplify import (
@@ -15,11 +15,9 @@ from minigrad._compile.passes.simplify import (
     reuse_results,
     sum_into_new,
 )
-from minigrad._compile.plan import Layout, Plan, own_constants
-from minigrad._compile.recorder import Step
-from minigrad.runtime.native import Array
+from minigrad._compile.plan import Plan
 
-__all__ = ["PASSES", "planned"]
+__all__ = ["PASSES"]
 
 PASSES: dict[str, Callable[[Plan], Plan]] = {
     "drop_aliases": drop_aliases,
@@ -29,24 +27,3 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
     "drop_unused": drop_unused,
     "fuse_elementwise": fuse_elementwise,
 }
-
-
-def planned(
-    arrays: Sequence[Array],
-    given: int,
-    steps: Sequence[Step],
-    results: Sequence[int],
-    constants: Sequence[int],
-) -> Plan:
-    """The plan of recorded steps, after all passes.
-
-    ``arrays`` are those of all slots, as they were in the recording. ``constants`` are the given
-    slots whose arrays are always the same.
-    """
-    numbers = {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim}
-    layouts = tuple([Layout.of(x) for x in arrays])
-    plan = Plan(layouts, given, tuple(steps), tuple(results), numbers)
-    plan = own_constants(plan, constants)
-    for improve in PASSES.values():
-        plan = improve(plan)
-    return plan
