@@ -154,20 +154,14 @@ class Compiled:
 
 
 def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
-    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+    """For each tensor a number that is the same for the same tensor.
 
-    The number is negative for a tensor with a history.
+    It is a multiple of 3. One is added for a leaf that requires a gradient, and two for a tensor
+    with a history.
     """
-    edges = [x._edge for x in tensors]
-    if not any(edge is not None for edge in edges):
-        return (0,) * len(edges)
     ids = [id(x) for x in tensors]
-    return tuple(
-        [
-            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
-            for x, edge in zip(tensors, edges, strict=True)
-        ]
-    )
+    kinds = [0 if x._edge is None else 1 if x._edge is LEAF else 2 for x in tensors]
+    return tuple([3 * ids.index(own) + kind for own, kind in zip(ids, kinds, strict=True)])
 
 
 class CompiledModule(Module):
@@ -182,7 +176,7 @@ class CompiledModule(Module):
         self.__dict__["compiled"] = Compiled(module, fullgraph)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the module is in training mode."""
         return bool(self._orig_mod.training)
 

@@ -10,7 +10,7 @@ from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorder import Recorder, Step
+from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
@@ -48,6 +48,10 @@ class Recorded:
         self.changes = changes.count
         places = {id(x): k for k, x in enumerate(attempt.tensors)}
         # Leaves: the numbers of arguments, and captured tensors.
+        held = surroundings.tensors
+        self._held = [(k, x if id(x) in held else None) for k, x in enumerate(attempt.tensors)]
+        self._held_ids = set(held)
+        self._shared = [[self._source(*one) for one in pair] for pair in recorder.shared]
         self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
         before = {
             id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
@@ -123,7 +127,9 @@ class Recorded:
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
         self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
-        self._constants = [recorder.values[s].array for s in by_kind["constant"]]
+        values = [recorder.values[s] for s in by_kind["constant"]]
+        self._hidden = [recorder.values[s].array for s in by_kind["hidden"]]
+        self._constants = [v.array if v.source is None else v.source for v in values]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
         self._given = len(given)
@@ -170,8 +176,23 @@ class Recorded:
 
     # ---- does it fit? ----
 
+    def _source(self, kind: str, source: Any) -> Callable[[Sequence[Any]], Any]:
+        """A function of the arguments that gives the array of a source."""
+        if kind == "argument":
+            return lambda tensors: tensors[source]._h
+        if kind == "captured":
+            return lambda tensors: source._h
+        return lambda tensors: source._grad and source._grad._h
+
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
+        for (k, own), x in zip(self._held, tensors, strict=True):
+            if x is not own and (own is not None or id(x) in self._held_ids):
+                return f"argument {k} is, or was, a tensor that the function also reaches"
+        for pair in self._shared:
+            one, other = [array(tensors) for array in pair]
+            if one is None or other is None or place_of(one) != place_of(other):
+                return "tensors that shared memory do so no longer"
         changed = first_difference(self.guards)
         if changed is not None:
             return changed
@@ -203,6 +224,8 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
+        if self._shared or any(own is not None for _, own in self._held):
+            return None
         if self._history is not None or any(source == "same" for source, *_ in self._outputs):
             return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
@@ -211,12 +234,13 @@ class Recorded:
         sources = [(0, k) for k in self._arguments]
         sources += [(1, x) for x in self._captured]
         sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
-        sources += [(4, x) for x in self._constants]
+        sources += [(4, x) for x in (*self._hidden, *self._constants)]
         given = ("made", "argument", "captured")
         outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
         description = (
             self.program.address,
             self._argument_edges,
+            frozenset(self._held_ids),
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
@@ -250,6 +274,7 @@ class Recorded:
         if self._with_grad:
             holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
             given += [x._grad._h for x in holders]
+        given += self._hidden
         given += self._constants
         done: list[Any] = []
         if self._acts and not self.program.accepts(given):
@@ -287,7 +312,7 @@ class Recorded:
                 [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
-        found = []
+        found: list[Any] = []
         for source, value, edge in self._outputs:
             if source == "made":
                 found.append(wrap(made[value], edge))
@@ -300,7 +325,7 @@ class Recorded:
         return found[0] if self._single else filled(self._template, found)
 
 
-_KINDS = ("argument", "captured", "grad", "constant", "drawn")
+_KINDS = ("argument", "captured", "grad", "hidden", "constant", "drawn")
 
 
 def planned(
