@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["HOLE", "TENSOR", "filled", "flatten", "template"]
+__all__ = ["HOLE", "TENSOR", "each", "filled", "flatten", "template"]
 
 TENSOR = "tensor"
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
@@ -46,7 +46,7 @@ HOLE = _Hole()
 
 def template(x: Any) -> Any:
     """A value with holes in place of its tensors, so that it keeps none alive."""
-    return HOLE if isinstance(x, TensorBase) else _each(template, x)
+    return HOLE if isinstance(x, TensorBase) else each(template, x)
 
 
 def filled(x: Any, tensors: list[Any]) -> Any:
@@ -54,12 +54,12 @@ def filled(x: Any, tensors: list[Any]) -> Any:
     made = iter(tensors)
 
     def fill(x: Any) -> Any:
-        return next(made) if x is HOLE else _each(fill, x)
+        return next(made) if x is HOLE else each(fill, x)
 
     return fill(x)
 
 
-def _each(function: Callable[[Any], Any], x: Any) -> Any:
+def each(function: Callable[[Any], Any], x: Any) -> Any:
     """A container like x with what the function makes of each item; anything else itself."""
     if isinstance(x, (list, tuple)):
         items = [function(item) for item in x]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad._compile.arguments import flatten
+from minigrad._compile.history import History, NoHistory, outside
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings
 from minigrad.nn.module import changes
-from minigrad.tape.node import Node
+from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, result_type
 
 __all__ = ["Attempt"]
@@ -39,14 +40,43 @@ class Attempt:
             if x._grad is not None:
                 self.recorder.know("grad", x._grad._h, x)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
+        self.begin = next_serial()
+        self.places = {id(x): place for place, x in enumerate(tensors)}
+        # where a graph may end: the edge in the recording, and the argument or captured tensor
+        self.sources: dict[Any, Any] = {}
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
+        marked = self._marked()
         self.recorder.begin()
         try:
             return self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            for x, edge, mark in marked:
+                if x._edge is mark:
+                    x._edge = edge
+                if mark.hooks:
+                    edge.hooks = [*(edge.hooks or ()), *mark.hooks]
+                    mark.hooks = None
+                    self.recorder.failed = f"it registers a hook on {self._name(x)}"
+
+    def _marked(self) -> list[tuple[Any, Any, Any]]:
+        """Tensors with a history, their edges, and the nodes that stand before these meanwhile.
+
+        A backward in the function that goes on behind such a node is thereby seen.
+        """
+        marked = []
+        for x in self.known:
+            edge: Any = x
+            if type(x._edge) is Node:
+                edge = record(outside, None, (), None, x._edge)
+                marked.append((x, x._edge, edge))
+                x._edge = edge
+            elif x._edge is not LEAF:
+                continue
+            self.sources[edge] = self.places.get(id(x), x)
+        return marked
 
     def recorded(self, result: Any) -> tuple[Recorded | None, str, bool]:
         """The recorded call; or why there is none, and whether a second attempt may succeed."""
@@ -58,20 +88,49 @@ class Attempt:
         reason = self._refusal(outputs, others)
         if reason:
             return None, reason, False
+        living: list[Any] = []
+        try:
+            history = self._history(outputs, living)
+        except NoHistory as why:
+            return (
+                None,
+                f"{why}: compile the step with its backward, or call it under no_grad",
+                False,
+            )
         grads, moved = self._changed()
         explained = {id(x._h) for x in (*outputs, *moved, *[g for _, g in grads if g is not None])}
+        if history is not None:
+            explained.update([id(self.recorder.values[slot].array) for slot in history.slots])
+        explained.update([id(base._h) for x in outputs for base in _bases(x)])
         kept = self._survivors(explained)
         if kept:
             return (None, *self._blame(kept))
-        return Recorded(self, result, outputs, grads, moved), "", False
+        return Recorded(self, result, outputs, grads, moved, history, living), "", False
+
+    def _history(self, outputs: list[Any], made: list[Any]) -> History | None:
+        """The graph behind the results, if a backward outside can go through it.
+
+        The results that have a graph are appended to ``made``.
+        """
+        shown = [*self.known]
+        for x in outputs:
+            if any(x is y for y in shown):
+                continue
+            alias = getattr(x, "_alias", None)
+            if alias is not None and any(_shares(x, y) for y in (*self.known, *outputs)):
+                raise NoHistory("it returns a view of a tensor that can be seen outside")
+            shown.append(x)
+            if is_living(x):
+                made.append(x)
+        if not made:
+            return None
+        roots = [x._edge for x in made]
+        history = History(roots, self.begin, self.recorder, self.sources)
+        history.metas = [(x.shape, x.dtype) for x in made]
+        return history
 
     def _refusal(self, outputs: list[Any], others: list[Any]) -> str:
         for x in outputs:
-            if type(x._edge) is Node and x._edge.parents:
-                return (
-                    "it returns a tensor that can be differentiated outside: compile the step with "
-                    "its backward, or call it under no_grad"
-                )
             if type(x) is not result_type() and not any(x is y for y in self.known):
                 return f"it returns a new {type(x).__name__}"
         for x, (_, edge, _) in zip(self.known, self.before, strict=True):
@@ -122,6 +181,24 @@ class Attempt:
         names = [name for key, name in after.names.items() if id(after.tensors[key]._h) in ids]
         where = f" in {names[0]}" if names else ""
         return f"it keeps a tensor{where} that it made: return the tensor instead", False
+
+
+def is_living(x: Any) -> bool:
+    """True for a result that can be differentiated."""
+    return type(x._edge) is Node and bool(x._edge.parents)
+
+
+def _bases(x: Any) -> Iterator[Any]:
+    """The tensors that x is a view of, which it keeps."""
+    alias: Any = getattr(x, "_alias", ())
+    while len(alias) == 3:
+        x = alias[0]
+        alias = getattr(x, "_alias", ())
+        yield x
+
+
+def _shares(x: Any, y: Any) -> bool:
+    return x is not y and bool(x._h.buffer == y._h.buffer)
 
 
 def _references() -> int:

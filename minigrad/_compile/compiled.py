@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import types
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF, Node
+from minigrad.tape.node import LEAF
 
 __all__ = ["Compiled", "CompiledModule"]
 
@@ -55,6 +57,21 @@ class Compiled:
             raise AttributeError(name)
         return getattr(self.function, name)
 
+    def __reduce__(self) -> Any:
+        """A copy, and what is read from a pickle, has recorded nothing yet."""
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__dict__.get("__qualname__", "?").split("."):
+            found = getattr(found, name, None)
+        if found is self:  # a decorated function: it is known by its name
+            return self.__qualname__
+        return Compiled, (self.function, self.fullgraph)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.fullgraph)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(deepcopy(self.function, memo), self.fullgraph)
+
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
 
@@ -73,8 +90,6 @@ class Compiled:
         others: list[Any] = []
         tensors, kind = self._kind(args, kwargs, others)
         if self._eager and kind in self._eager:
-            return self.function(*args, **kwargs)
-        if any(type(x._edge) is Node for x in tensors):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []
@@ -99,8 +114,7 @@ class Compiled:
         form = flatten(args, tensors, others)
         if kwargs:
             form = form, flatten(kwargs, tensors, others)
-        leaves = [x._edge is LEAF for x in tensors]
-        return tensors, (form, is_grad_enabled(), default_dtype(), *leaves)
+        return tensors, (form, is_grad_enabled(), default_dtype(), _edges_of(tensors))
 
     def save(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write a recorded call to a file, which :func:`minigrad.load_program` reads.
@@ -167,18 +181,78 @@ class Compiled:
         warnings.warn(text, UserWarning, stacklevel=4)
 
 
+def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
+    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+
+    The number is negative for a tensor with a history.
+    """
+    edges = [x._edge for x in tensors]
+    if not any(edge is not None for edge in edges):
+        return (0,) * len(edges)
+    ids = [id(x) for x in tensors]
+    return tuple(
+        [
+            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
+            for x, edge in zip(tensors, edges, strict=True)
+        ]
+    )
+
+
 class CompiledModule(Module):
-    """A module whose calls are compiled. As in PyTorch it holds the module as ``_orig_mod``."""
+    """A module whose calls are compiled, as PyTorch's OptimizedModule.
+
+    It holds the module as ``_orig_mod``, and has the module's attributes. Names in its state begin
+    with ``_orig_mod``.
+    """
 
     def __init__(self, module: Module, fullgraph: bool = False) -> None:
-        self._orig_mod = module
-        self.compiled = Compiled(module, fullgraph)
-        self.training = module.training
+        self.__dict__["_orig_mod"] = module
+        self.__dict__["compiled"] = Compiled(module, fullgraph)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the module is in training mode."""
+        return bool(self._orig_mod.training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._orig_mod.training = mode
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod" or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._orig_mod, name)
+        try:
+            return getattr(self._orig_mod, name)
+        except AttributeError:
+            return getattr(self.compiled, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
+        if name == "_orig_mod":
+            self.__init__(value, self.compiled.fullgraph)  # type: ignore[misc]
+        elif hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute of the module."""
+        delattr(self._orig_mod, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's output, of a program."""

@@ -22,9 +22,9 @@ from minigrad.runtime.native import call, kernels
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF
-from minigrad.tape.tensor_base import TensorBase, result_type, wrap
+from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
-__all__ = ["Recorded"]
+__all__ = ["Recorded", "planned"]
 
 
 class Recorded:
@@ -37,6 +37,8 @@ class Recorded:
         outputs: list[Any],
         grads: list[tuple[Any, Any]],
         moved: list[Any],
+        history: Any = None,
+        living: Sequence[Any] = (),
     ) -> None:
         recorder, surroundings = attempt.recorder, attempt.surroundings
         self.kind = attempt.kind
@@ -54,16 +56,29 @@ class Recorded:
         self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
         self.steps = recorder.steps
         self._places = places
-        self._lay_out(recorder)
+        self._lay_out(recorder, history.slots if history else [])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
-        self._outputs = [self._target(x, recorder, numbers, places) for x in outputs]
+        first: dict[int, int] = {}
+        self._outputs = [
+            self._target(x, recorder, numbers, places)
+            if first.setdefault(id(x), k) == k
+            else ("same", first[id(x)], None)
+            for k, x in enumerate(outputs)
+        ]
+        self._living = [self._result(x._h, recorder, numbers) for x in living]
+        number = {id(x): k for k, x in enumerate(living)}
+        for k, x in enumerate(outputs):
+            if id(x) in number and self._outputs[k][0] == "made":
+                self._outputs[k] = "living", number[id(x)], None
         self._grads = [
             (places.get(id(x), x), g is not None and self._result(g._h, recorder, numbers), g)
             for x, g in grads
         ]
         self._moved = [(places.get(id(x), x), self._result(x._h, recorder, numbers)) for x in moved]
         self._grads = [(x, slot, g is not None) for x, slot, g in self._grads]
+        self._history = history
+        self._kept = [self._kept_at(numbers[slot]) for slot in history.slots] if history else []
         self._single = isinstance(result, TensorBase)
         self._template = template(result)
         arrays = [recorder.values[slot].array for slot in self._order[: self._given]]
@@ -97,9 +112,9 @@ class Recorded:
 
     # ---- layout ----
 
-    def _lay_out(self, recorder: Recorder) -> None:
-        """The order of slots: those given that are used, by kind, then those made."""
-        used: set[int] = set()
+    def _lay_out(self, recorder: Recorder, kept: list[int]) -> None:
+        """The order of slots: those given that are used or kept, by kind, then those made."""
+        used: set[int] = set(kept)
         for step in recorder.steps:
             used.update(step.inputs, step.saved or ())
         by_kind: dict[str, list[int]] = {k: [] for k in _KINDS}
@@ -127,20 +142,9 @@ class Recorded:
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
         """The plan of the program, after all passes."""
-        arrays = [recorder.values[slot].array for slot in self._order]
         first = self._given - len(self._drawn) - len(self._constants)
         constants = range(first, first + len(self._constants))
-        plan = Plan(
-            tuple([Layout.of(x) for x in arrays]),
-            self._given,
-            tuple([_renumbered(step, numbers) for step in recorder.steps]),
-            tuple(self._results),
-            {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
-        )
-        plan = own_constants(plan, constants)
-        for improve in PASSES.values():
-            plan = improve(plan)
-        return plan
+        return planned(recorder, self._order, self._given, constants, numbers, self._results)
 
     def _result(self, array: Any, recorder: Recorder, numbers: dict[int, int]) -> int:
         """The place of an array among the results of the program."""
@@ -151,6 +155,14 @@ class Recorded:
         if number not in self._results:
             self._results.append(number)
         return self._results.index(number)
+
+    def _kept_at(self, number: int) -> int:
+        """The place of a kept array among those given and the results."""
+        if number < self._given:
+            return number
+        if number not in self._results:
+            self._results.append(number)
+        return self._given + self._results.index(number)
 
     def _target(
         self, x: Any, recorder: Recorder, numbers: dict[int, int], places: dict[int, int]
@@ -202,6 +214,8 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
+        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
+            return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
         guards.append((defaults, 0, defaults[0]))
@@ -238,7 +252,7 @@ class Recorded:
             note = event([], [])
             if note is not None:
                 note()
-        return self._left_behind(made, tensors)
+        return self._left_behind([], made, tensors)
 
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
@@ -268,24 +282,62 @@ class Recorded:
             return _redone(done, self.function, args, kwargs)
         for note in notes:
             note()
-        return self._left_behind(made, tensors)
+        return self._left_behind(given, made, tensors)
 
-    def _left_behind(self, made: list[Any], tensors: Sequence[Any]) -> Any:
+    def _left_behind(self, given: list[Any], made: list[Any], tensors: Sequence[Any]) -> Any:
         for target, place, is_set in self._grads:
             x = tensors[target] if type(target) is int else target
             x._grad = wrap(made[place]) if is_set else None
         for target, place in self._moved:
             replace(tensors[target] if type(target) is int else target, made[place])
+        living = []
+        if self._history is not None:
+            arrays = [*given, *made]
+            ends = [tensors[x] if type(x) is int else x for x in self._history.ends]
+            edges = self._history.edges(
+                [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
+            )
+            living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
         found = []
         for source, value, edge in self._outputs:
             if source == "made":
                 found.append(wrap(made[value], edge))
+            elif source == "living":
+                found.append(living[value])
+            elif source == "same":
+                found.append(found[value])
             else:
                 found.append(tensors[value] if source == "argument" else value)
         return found[0] if self._single else filled(self._template, found)
 
 
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
+
+
+def planned(
+    recorder: Recorder,
+    order: list[int],
+    given: int,
+    constants: Sequence[int],
+    numbers: dict[int, int],
+    results: Sequence[int],
+) -> Plan:
+    """The plan of what was recorded, after all passes.
+
+    ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
+    """
+    arrays = [recorder.values[slot].array for slot in order]
+    plan = Plan(
+        tuple([Layout.of(x) for x in arrays]),
+        given,
+        tuple([_renumbered(step, numbers) for step in recorder.steps]),
+        tuple(results),
+        {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
+    )
+    plan = own_constants(plan, constants)
+    for improve in PASSES.values():
+        plan = improve(plan)
+    return plan
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:

@@ -82,7 +82,7 @@ class Recorder:
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
         self._busy = False  # in a call of the recorder's own
-        self._start = 0
+        self.start = 0
 
     # ---- what is known before ----
 
@@ -112,11 +112,14 @@ class Recorder:
 
     # ---- the time of recording ----
 
-    def begin(self) -> None:
-        """Record what this thread computes from here on."""
+    def begin(self, since: int | None = None) -> None:
+        """Record what this thread computes from here on.
+
+        Arrays that are unknown and older than ``since``, or than now, are constants.
+        """
         for code in (lib.MG_FLOAT32, lib.MG_FLOAT64) if speed is not None else ():
             speed.one(code)  # made at first use, by no call that is told
-        self._start = int(lib.mg_clock_tick())
+        self.start = int(lib.mg_clock_tick()) if since is None else since
         recorders.own.recorder = self
         recorders.running.append(self)
         tracers.append(self._traced)
@@ -227,7 +230,7 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak or array.version < self._start:
+        if array.weak or array.version < self.start:
             return self.know("constant", array)
         self.give_up(
             title_of(step.number),
@@ -246,7 +249,7 @@ class Recorder:
                 continue
             array = call(kernels.saved_array, saved, i)
             slot = self.slot_of(array)
-            if slot is None and array.version >= self._start and not array.weak:
+            if slot is None and array.version >= self.start and not array.weak:
                 self.give_up(
                     title_of(step.number),
                     "saves a copy for backward, of a storage dtype or of memory that NumPy can "

@@ -184,7 +184,10 @@ class Description:
     def _arguments(self) -> list[dict[str, Any]]:
         """For each tensor among the arguments, what it must look like; null if nobody reads it."""
         recorded = self.recorded
-        made = [{"requires_grad": edge is LEAF, "grad": "any"} for edge in recorded._argument_edges]
+        edges = recorded.kind[3]
+        if any(edge < 0 for edge in edges):
+            raise refuse("an argument has a history: detach() it before the recorded call")
+        made: list[dict[str, Any]] = [{"requires_grad": edge > 0, "grad": "any"} for edge in edges]
         for place, (dtype, shape, strides, alias) in zip(
             recorded._arguments, recorded.program.looks, strict=False
         ):
@@ -217,13 +220,20 @@ class Description:
             "numbers, texts, lists, tuples and dicts"
         )
 
+    def _origin(self, output: Any) -> tuple[str, Any]:
+        """Where a result comes from. The history of one that was differentiable is left out."""
+        source, value = output[:2]
+        if source == "same":
+            return self._origin(self.recorded._outputs[value])
+        return ("made", self.recorded._living[value]) if source == "living" else (source, value)
+
     def _outputs(self) -> Any:
         """The result of the function as JSON, with the place of each tensor."""
         holes = iter(self.recorded._outputs)
 
         def fill(x: Any) -> Any:
             if x is HOLE:
-                source, value = next(holes)[:2]
+                source, value = self._origin(next(holes))
                 if source == "captured":
                     return {"state": self._number(value)}
                 return {source: value}

@@ -265,9 +265,7 @@ class PackedValues:
         values._saved = None
 
     def _whole(self) -> SavedValues:
-        whole = SavedValues(None, self._values._tensor)
-        whole._saved, whole._made = self._packed.saved(), self._values._made
-        return whole
+        return self._values.like(self._packed.saved(), self._values.edge)
 
     def handles(self, op: str) -> tuple[Array | None, ...]:
         """The operand or None, and what was made."""

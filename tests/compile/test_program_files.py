@@ -228,6 +228,21 @@ def test_what_no_file_holds_is_refused(tmp_path):
         step.save(tmp_path / "p")
 
 
+def test_a_differentiable_result_comes_without_its_history(tmp_path):
+    w = mg.tensor([2.0, 3.0], requires_grad=True)
+
+    def function(x):
+        y = w * x
+        return y, y, y.sum()
+
+    program = saved(function, tmp_path, mg.ones(2))
+    first, second, total = program(mg.tensor([1.0, 10.0]))
+    assert first is second or first.tolist() == second.tolist()
+    assert first.tolist() == [2, 30]
+    assert total.item() == 32
+    assert not total.requires_grad
+
+
 def test_example_arguments_choose_a_recording(tmp_path):
     step = mg.compile(lambda x, power: x**power)
     for x in (mg.ones(2), mg.ones(3)):
