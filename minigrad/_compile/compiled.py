@@ -9,12 +9,14 @@ import types
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from minigrad._compile.arguments import flatten
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
+from minigrad._compile.saving import save_program
 from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
@@ -85,12 +87,8 @@ class Compiled:
                         break
         if recorders.active() is not None or vmaps or watchers or tracers:
             return self.function(*args, **kwargs)
-        tensors: list[Any] = []
         others: list[Any] = []
-        form = flatten(args, tensors, others)
-        if kwargs:
-            form = form, flatten(kwargs, tensors, others)
-        kind = form, is_grad_enabled(), default_dtype(), _edges_of(tensors)
+        tensors, kind = self._kind(args, kwargs, others)
         if self._eager and kind in self._eager:
             return self.function(*args, **kwargs)
         with self._lock:
@@ -108,6 +106,36 @@ class Compiled:
             if self._recorded and not why:
                 why.append("arguments of another kind")
             return self._record(kind, tensors, others, args, kwargs, why)
+
+    @staticmethod
+    def _kind(args: Any, kwargs: Any, others: list[Any]) -> tuple[list[Any], Any]:
+        """The tensors among the arguments, and all else that two calls of a kind share."""
+        tensors: list[Any] = []
+        form = flatten(args, tensors, others)
+        if kwargs:
+            form = form, flatten(kwargs, tensors, others)
+        return tensors, (form, is_grad_enabled(), default_dtype(), _edges_of(tensors))
+
+    def save(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a recorded call to a file, which :func:`minigrad.load_program` reads.
+
+        That is the call with arguments like these; without arguments it is the last that was
+        recorded. The file has the program, its constants and the tensors that the function
+        captured. Raises ValueError if there is no such call, and for what a file cannot hold.
+        """
+        save_program(self._chosen(args, kwargs), Path(path))
+
+    def _chosen(self, args: Any, kwargs: Any) -> Recorded:
+        """The recorded call with arguments like these, or the last one."""
+        if not args and not kwargs:
+            if self._recorded:
+                return self._recorded[0]
+            raise ValueError("[save] no call was recorded: call the function first")
+        tensors, kind = self._kind(args, kwargs, [])
+        for recorded in self._recorded:
+            if recorded.kind == kind and recorded.fits(tensors):
+                return recorded
+        raise ValueError("[save] no call with arguments like these was recorded: make it first")
 
     # ---- recording ----
 

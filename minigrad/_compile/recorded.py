@@ -101,6 +101,11 @@ class Recorded:
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        self.acts = [
+            event if callable(event) else recorder.values[event].source
+            for event in recorder.events
+            if not isinstance(event, Step)
+        ]
         self._events = [self._event(event, recorder) for event in recorder.events]
         recorder.values.clear()
         plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
@@ -210,6 +215,12 @@ class Recorded:
             if (x._grad is None) is not without or x._edge is not LEAF:
                 return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
         return None
+
+    def fits(self, tensors: list[Any]) -> bool:
+        """True if these tensors look like those of the recorded call."""
+        looks = [look[:3] for look in self.program.looks[: len(self._arguments)]]
+        given = [tensors[k]._h for k in self._arguments]
+        return looks == [(x.dtype, x.shape, x.strides) for x in given]
 
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
