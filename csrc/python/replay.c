@@ -72,6 +72,15 @@ static bool replay_guards_hold(PyObject *guards) {
     return true;
 }
 
+/* True if a leaf among the arguments is no earlier argument, and was not captured. */
+static bool replay_is_apart(replay *r, PyObject *args, Py_ssize_t place) {
+    PyObject *x = PyTuple_GetItem(args, place);
+    for (Py_ssize_t i = 0; i < place; i++)
+        if (PyTuple_GetItem(args, i) == x) return false;
+    EACH(leaf, replay_part(r, PART_LEAVES)) if (PyTuple_GetItem(leaf, 0) == x) return false;
+    return true;
+}
+
 /* True if the call is like the recorded one, as far as Python objects say. */
 static bool replay_fits(replay *r, PyObject *args) {
     speed_state *s = r->held.s;
@@ -82,14 +91,16 @@ static bool replay_fits(replay *r, PyObject *args) {
         PyObject *x = PyTuple_GetItem(args, i);
         if ((PyObject *)Py_TYPE(x) != s->uses[USE_RESULT]) return false;
         if (replay_field(x, TENSOR_EDGE) != PyTuple_GetItem(edges, i)) return false;
+        if (PyTuple_GetItem(edges, i) == r->leaf && !replay_is_apart(r, args, i)) return false;
     }
     EACH(list, replay_part(r, PART_IDLE)) if (PyList_Size(list)) return false;
     if (apply_paused(s) == (replay_part(r, PART_RECORDS) == Py_True)) return false;
     EACH(leaf, replay_part(r, PART_LEAVES)) {
         PyObject *x = replay_tensor(args, PyTuple_GetItem(leaf, 0));
-        bool without = replay_field(x, TENSOR_GRAD) == Py_None;
-        if (without != (PyTuple_GetItem(leaf, 1) == Py_True)) return false;
-        if (replay_field(x, TENSOR_EDGE) != r->leaf) return false;
+        PyObject *without = PyTuple_GetItem(leaf, 1);
+        bool has_none = replay_field(x, TENSOR_GRAD) == Py_None;
+        if (without != Py_None && has_none != (without == Py_True)) return false;
+        if (replay_field(x, TENSOR_EDGE) != PyTuple_GetItem(leaf, 2)) return false;
     }
     return replay_guards_hold(replay_part(r, PART_GUARDS));
 }

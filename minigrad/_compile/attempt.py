@@ -14,7 +14,7 @@ from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings
 from minigrad.nn.module import changes
 from minigrad.tape.node import LEAF, Node, next_serial, record
-from minigrad.tape.tensor_base import TensorBase, result_type
+from minigrad.tape.tensor_base import TensorBase, grad_uses, result_type
 
 __all__ = ["Attempt"]
 
@@ -41,6 +41,7 @@ class Attempt:
                 self.recorder.know("grad", x._grad._h, x)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
         self.begin = next_serial()
+        self.uses_grads = True  # whether the function reads or sets the grad of a tensor
         self.places = {id(x): place for place, x in enumerate(tensors)}
         # where a graph may end: the edge in the recording, and the argument or captured tensor
         self.sources: dict[Any, Any] = {}
@@ -48,11 +49,13 @@ class Attempt:
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
         marked = self._marked()
+        uses = grad_uses()
         self.recorder.begin()
         try:
             return self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            self.uses_grads = grad_uses() != uses
             for x, edge, mark in marked:
                 if x._edge is mark:
                     x._edge = edge

@@ -21,7 +21,7 @@ from minigrad.runtime.dtypes import defaults
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF
+from minigrad.tape.node import LEAF, Node
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
 __all__ = ["Recorded", "planned"]
@@ -47,13 +47,21 @@ class Recorded:
         self.surroundings = surroundings
         self.changes = changes.count
         places = {id(x): k for k, x in enumerate(attempt.tensors)}
-        # Leaves: the numbers of arguments, and captured tensors.
-        self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
-        before = {
-            id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
-        }
-        self.edges = [LEAF] * len(self.leaves)
-        self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
+        # Leaves among the arguments, by number, and captured tensors, each with two conditions:
+        # whether it has no grad (None where that does not matter), and its edge.
+        uses_grads = attempt.uses_grads or bool(grads)
+        self._edges = [
+            (
+                places.get(id(x), x),
+                grad is None if uses_grads and edge is LEAF else None,
+                ... if type(edge) is Node else edge,
+            )
+            for x, (_, edge, grad) in zip(attempt.known, attempt.before, strict=True)
+            if edge is LEAF or id(x) not in places
+        ]
+        captured = self.surroundings.tensors
+        self._twice = {places[id(x)]: id(x) for x in attempt.tensors if id(x) in captured}
+        self._once = {id(x) for x in captured.values() if x._edge is not None}
         self.steps = recorder.steps
         self._places = places
         self._lay_out(recorder, history.slots if history else [])
@@ -180,15 +188,21 @@ class Recorded:
                 return self.surroundings.modules_difference()
             self.changes = changes.count
             self.fast = self._accelerated()
-        leaves = [tensors[x] if type(x) is int else x for x in self.leaves]
-        if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
-            x._edge for x in leaves
-        ]:
-            return None
-        for x, without in zip(leaves, self.without_grad, strict=True):
-            if (x._grad is None) is not without or x._edge is not LEAF:
-                return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
+        for target, without, edge in self._edges:
+            x = tensors[target] if type(target) is int else target
+            if x._edge is not edge and not (edge is ... and type(x._edge) is Node):
+                return f"{self._name(x)} requires grad in another way"
+            if without is not None and (x._grad is None) is not without:
+                return f"{self._name(x)} has another grad"
+        for place, x in enumerate(tensors):
+            if x._edge is not None and id(x) in self._once and self._twice.get(place) != id(x):
+                return f"{self._name(x)} is an argument too"
+        if any(id(tensors[place]) != captured for place, captured in self._twice.items()):
+            return "an argument is no captured tensor any more"
         return None
+
+    def _name(self, x: Any) -> str:
+        return self.surroundings.names.get(id(x), "an argument")
 
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
@@ -205,6 +219,8 @@ class Recorded:
             return None
         if self._history is not None or any(source == "same" for source, *_ in self._outputs):
             return None
+        if self._twice or any(edge is ... for *_, edge in self._edges):
+            return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
         guards.append((defaults, 0, defaults[0]))
@@ -220,7 +236,7 @@ class Recorded:
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
-            tuple(zip(self.leaves, self.without_grad, strict=True)),
+            tuple(self._edges),
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
