@@ -91,40 +91,56 @@ class Attempt:
         reason = self._refusal(outputs, others)
         if reason:
             return None, reason, False
+        views = self._views(outputs)
+        shown = [*outputs, *[base for base, _ in views.values()]]
         living: list[Any] = []
         try:
-            history = self._history(outputs, living)
+            history = self._history([x for x in shown if id(x) not in views], living)
         except NoHistory as why:
-            return (
-                None,
-                f"{why}: compile the step with its backward, or call it under no_grad",
-                False,
-            )
+            way_out = "compile the step with its backward, or call it under no_grad"
+            return None, f"{why}: {way_out}", False
         grads, moved = self._changed()
-        explained = {id(x._h) for x in (*outputs, *moved, *[g for _, g in grads if g is not None])}
+        explained = {id(x._h) for x in (*shown, *moved, *[g for _, g in grads if g is not None])}
         if history is not None:
             explained.update([id(self.recorder.values[slot].array) for slot in history.slots])
         explained.update([id(base._h) for x in outputs for base in _bases(x)])
         kept = self._survivors(explained)
         if kept:
             return (None, *self._blame(kept))
-        return Recorded(self, result, outputs, grads, moved, history, living), "", False
+        return Recorded(self, result, shown, views, grads, moved, history, living), "", False
 
-    def _history(self, outputs: list[Any], made: list[Any]) -> History | None:
-        """The graph behind the results, if a backward outside can go through it.
+    def _views(self, outputs: list[Any]) -> dict[int, tuple[Any, list[Any]]]:
+        """Results that are views of memory which is seen outside, by their ids.
 
-        The results that have a graph are appended to ``made``.
+        For each there is the tensor that it is a view of, and the rows and arguments that make it.
+        This tensor is known or a result, or else all that the call has of this memory.
         """
-        shown = [*self.known]
+        seen = {id(x): x for x in (*self.known, *outputs)}
+        found = {}
         for x in outputs:
-            if any(x is y for y in shown):
+            if any(x is y for y in self.known) or len(getattr(x, "_alias", ())) != 3:
                 continue
-            alias = getattr(x, "_alias", None)
-            if alias is not None and any(_shares(x, y) for y in (*self.known, *outputs)):
-                raise NoHistory("it returns a view of a tensor that can be seen outside")
-            shown.append(x)
-            if is_living(x):
+            if all(y is x or y._h.buffer != x._h.buffer for y in seen.values()):
+                continue
+            base, rows = x, []
+            while len(alias := getattr(base, "_alias", ())) == 3 and (
+                base is x or id(base) not in seen
+            ):
+                base, *row = alias
+                rows.insert(0, row)
+            found[id(x)] = base, rows
+        return found
+
+    def _history(self, shown: list[Any], made: list[Any]) -> History | None:
+        """The graph behind tensors that are handed out, if a backward outside can go through it.
+
+        Those that have a graph are appended to ``made``.
+        """
+        ids = {id(x) for x in self.known}
+        for x in shown:
+            if id(x) not in ids and is_living(x):
                 made.append(x)
+            ids.add(id(x))
         if not made:
             return None
         roots = [x._edge for x in made]
@@ -196,10 +212,6 @@ def _bases(x: Any) -> Iterator[Any]:
     while len(alias := getattr(x, "_alias", ())) == 3:
         x = alias[0]
         yield x
-
-
-def _shares(x: Any, y: Any) -> bool:
-    return x is not y and bool(x._h.buffer == y._h.buffer)
 
 
 def _references() -> int:

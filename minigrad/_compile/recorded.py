@@ -19,6 +19,7 @@ from minigrad.runtime.accelerator import speed
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import defaults
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import LEAF, Node
@@ -35,6 +36,7 @@ class Recorded:
         attempt: Any,
         result: Any,
         outputs: list[Any],
+        views: dict[int, tuple[Any, list[Any]]],
         grads: list[tuple[Any, Any]],
         moved: list[Any],
         history: Any = None,
@@ -67,18 +69,21 @@ class Recorded:
         self._lay_out(recorder, history.slots if history else [])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
-        first: dict[int, int] = {}
-        self._outputs = [
-            self._target(x, recorder, numbers, places)
-            if first.setdefault(id(x), k) == k
-            else ("same", first[id(x)], None)
-            for k, x in enumerate(outputs)
-        ]
         self._living = [self._result(x._h, recorder, numbers) for x in living]
         number = {id(x): k for k, x in enumerate(living)}
+        first = {id(x): k for k, x in reversed(list(enumerate(outputs)))}
+        # Where each tensor comes from that is handed out: a word, a number or tensor, and more.
+        self._outputs: list[tuple[str, Any, Any]] = []
         for k, x in enumerate(outputs):
-            if id(x) in number and self._outputs[k][0] == "made":
-                self._outputs[k] = "living", number[id(x)], None
+            if first[id(x)] != k:
+                self._outputs.append(("same", first[id(x)], None))
+            elif id(x) in views:
+                base, rows = views[id(x)]
+                self._outputs.append(("view", first[id(base)], rows))
+            elif id(x) in number:
+                self._outputs.append(("living", number[id(x)], None))
+            else:
+                self._outputs.append(self._target(x, recorder, numbers, places))
         self._grads = [
             (places.get(id(x), x), g is not None and self._result(g._h, recorder, numbers), g)
             for x, g in grads
@@ -217,7 +222,7 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
-        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
+        if self._history is not None or any(x[0] in ("same", "view") for x in self._outputs):
             return None
         if self._twice or any(edge is ... for *_, edge in self._edges):
             return None
@@ -309,11 +314,23 @@ class Recorded:
                 found.append(wrap(made[value], edge))
             elif source == "living":
                 found.append(living[value])
-            elif source == "same":
-                found.append(found[value])
+            elif source in ("same", "view"):
+                found.append(None)
             else:
                 found.append(tensors[value] if source == "argument" else value)
+        if any(x is None for x in found):
+            found = [self._seen(found, k) for k in range(len(found))]
         return found[0] if self._single else filled(self._template, found)
+
+    def _seen(self, found: list[Any], k: int) -> Any:
+        """The k-th result, which may be another one or a view of another one."""
+        if found[k] is None:
+            _, value, rows = self._outputs[k]
+            x = self._seen(found, value)
+            for row, args in rows or ():
+                x = apply(row, (x,), args)
+            found[k] = x
+        return found[k]
 
 
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
