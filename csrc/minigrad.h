@@ -265,6 +265,7 @@ enum { MG_DISTANCE_RUN = 256 }; /* points that stay in cache while all others pa
 /* Types by which ops.def says what a kernel takes and returns. */
 #define mg_stored mg_array
 #define mg_maybe mg_array
+#define mg_optional mg_array
 typedef int mg_status, mg_answer;
 
 /* Outside their own files, kernels are pointers to those of the instruction set in use. */

@@ -45,7 +45,7 @@ static int64_t read_within(program_reader *r, int64_t low, int64_t high) {
 }
 
 /* A number of items that follow. */
-static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at); }
+static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at - 1); }
 
 static const int32_t *read_slots(program_reader *r, mg_program *p, int32_t **pool, int32_t *count, int32_t low) {
     int32_t *slots = *pool;
@@ -61,6 +61,8 @@ static bool step_fits(program_step *s, int64_t ints, int64_t floats, int8_t *lea
     const char *letter = mg_run_signature(s->op);
     const int64_t *value = s->ints, *end = s->ints + ints;
     int64_t arrays = s->inputs, saved = 0;
+    /* a derivative that writes over the gradient hands that on, and its caller owns it no longer */
+    if (s->op / mg_elementwise_count() == 2) return false;
     s->least = least;
     for (; *letter && *letter != ':'; letter++) {
         if (*letter == 'p') return false; /* an address */

@@ -209,8 +209,10 @@ def is_living(x: Any) -> bool:
 
 def _bases(x: Any) -> Iterator[Any]:
     """The tensors that x is a view of, which it keeps."""
-    while len(alias := getattr(x, "_alias", ())) == 3:
+    alias: Any = getattr(x, "_alias", ())
+    while len(alias) == 3:
         x = alias[0]
+        alias = getattr(x, "_alias", ())
         yield x
 
 

@@ -16,13 +16,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad import random
+from minigrad.autograd.before import Before
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
-from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
-from minigrad.tape.engine import ends, gradients, off_tape, topological_order
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
@@ -175,12 +176,13 @@ class _Part:
         compared: bool,
     ) -> None:
         self.function, self.context, self.compared = function, context, compared
-        self.start = int(lib.mg_clock_tick())
+        self.before = Before()
         # Edges as they are now; a leaf is its own.
         self.args: tuple[Any, ...] = _mapped(_kept, args)
         self.kwargs: dict[str, Any] = _mapped(_kept, kwargs)
-        given = [x for x in _flat((args, kwargs)) if isinstance(x, TensorBase)]
-        self.pins = [(save_as_is(x._h), 0) for x in given]
+        for x in _flat((args, kwargs)):
+            if isinstance(x, TensorBase):
+                self.before.pin(x._h)
         self.random = random.get_rng_state() if preserve_rng_state else None
         self.ends: list[Any] = []
         self.digests: list[int] = []
@@ -200,9 +202,7 @@ class _Part:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
         edges = [y._edge for y in made]
         self.ends, self.count = ends(edges, begin), len(made)
-        for node in topological_order(edges, begin):
-            if node.serial > begin:
-                self.pins += self._used(node)
+        self.before.keep(edges)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -214,24 +214,9 @@ class _Part:
             found[id(y)] = other
         return found
 
-    def _used(self, node: Node) -> Iterator[tuple[Saved, int]]:
-        """Pins of what a node saved that was there before the call."""
-        for saved in _saved_in((node.saved, node.args)):
-            for place in range(3):
-                if not saved.buffer(place):
-                    continue
-                try:
-                    array = saved_handle(saved, place)
-                except RuntimeError:  # the function wrote into it since
-                    yield saved, place
-                else:
-                    if array.version < self.start:
-                        yield save_as_is(array), 0
-
     def again(self) -> list[Any]:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
-        for pin, place in self.pins:
-            saved_handle(pin, place, "checkpoint")
+        self.before.check("checkpoint")
         begin = next_serial()
         with self._replayed(), enable_grad(), self.context:
             result = self.function(*self.args, **self.kwargs)
@@ -265,28 +250,6 @@ class _Part:
             yield
         finally:
             random.set_rng_state(before)
-
-
-# Objects on the tape that hold what a node saved, by the names of their classes, and where.
-_HOLDERS = {
-    "Packed": "arrays",
-    "PackedArray": "pin",
-    "PackedValues": "_packed",
-    "SavedValues": "_saved",
-    "_Part": "pins",
-    "_Unpack": "pin",
-}
-
-
-def _saved_in(x: Any) -> Iterator[Saved]:
-    """The saved arrays in what a node holds."""
-    if isinstance(x, Saved):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for item in x:
-            yield from _saved_in(item)
-    elif type(x).__name__ in _HOLDERS:
-        yield from _saved_in(getattr(x, _HOLDERS[type(x).__name__]))
 
 
 def _kept(x: Any) -> Any:
