@@ -381,7 +381,7 @@ class Draw:
     def __call__(self) -> Tensor:
         """A new tensor."""
         _, draw = DRAWS[self.kind]
-        values = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
+        values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
         return values if isinstance(values, TensorBase) else tensor(np.asarray(values), self.dtype)
 
 

@@ -201,7 +201,7 @@ class LoadedProgram:
         return made
 
     def _source(self, x: Any) -> tuple[str, int]:
-        kind = next(iter(x), None)
+        kind: Any = next(iter(x), None)
         most = {"argument": self._holes, "argument_grad": self._holes}.get(kind, len(self._state))
         if kind not in ("argument", "argument_grad", "state", "grad", "constant", "draw"):
             raise FormatError(f"an array comes from {kind!r}")
@@ -387,8 +387,8 @@ class LoadedProgram:
         of = {"argument": tensors, "state": self._state}
         for (kind, k), place in self._left:
             of[kind][k]._grad = None if place is None else wrap(made[place])
-        for (kind, k), place in self._moved:
-            replace(of[kind][k], made[place])
+        for (kind, k), number in self._moved:
+            replace(of[kind][k], made[number])
         found = [wrap(made[k]) if kind == "made" else of[kind][k] for kind, k in self._outputs]
         return filled(self._template, found)
 

@@ -19,9 +19,10 @@ from minigrad.runtime.accelerator import speed
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import defaults
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF
+from minigrad.tape.node import LEAF, Node
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
 __all__ = ["Recorded", "planned"]
@@ -35,6 +36,7 @@ class Recorded:
         attempt: Any,
         result: Any,
         outputs: list[Any],
+        views: dict[int, tuple[Any, list[Any]]],
         grads: list[tuple[Any, Any]],
         moved: list[Any],
         history: Any = None,
@@ -47,34 +49,42 @@ class Recorded:
         self.surroundings = surroundings
         self.changes = changes.count
         places = {id(x): k for k, x in enumerate(attempt.tensors)}
-        # Leaves: the numbers of arguments, and captured tensors.
         held = surroundings.tensors
         self._held = [(k, x if id(x) in held else None) for k, x in enumerate(attempt.tensors)]
         self._held_ids = set(held)
         self._shared = [[self._source(*one) for one in pair] for pair in recorder.shared]
-        self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
-        before = {
-            id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
-        }
-        self.edges = [LEAF] * len(self.leaves)
-        self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
+        # Leaves among the arguments, by number, and captured tensors, each with two conditions:
+        # whether it has no grad (None where that does not matter), and its edge.
+        uses_grads = attempt.uses_grads or bool(grads)
+        self.leaves = [
+            (
+                places.get(id(x), x),
+                grad is None if uses_grads and edge is LEAF else None,
+                ... if type(edge) is Node else edge,
+            )
+            for x, (_, edge, grad) in zip(attempt.known, attempt.before, strict=True)
+            if edge is LEAF or id(x) not in places
+        ]
         self.steps = recorder.steps
         self._places = places
         self._lay_out(recorder, history.slots if history else [])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
-        first: dict[int, int] = {}
-        self._outputs = [
-            self._target(x, recorder, numbers, places)
-            if first.setdefault(id(x), k) == k
-            else ("same", first[id(x)], None)
-            for k, x in enumerate(outputs)
-        ]
         self._living = [self._result(x._h, recorder, numbers) for x in living]
         number = {id(x): k for k, x in enumerate(living)}
+        first = {id(x): k for k, x in reversed(list(enumerate(outputs)))}
+        # Where each tensor comes from that is handed out: a word, a number or tensor, and more.
+        self._outputs: list[tuple[str, Any, Any]] = []
         for k, x in enumerate(outputs):
-            if id(x) in number and self._outputs[k][0] == "made":
-                self._outputs[k] = "living", number[id(x)], None
+            if first[id(x)] != k:
+                self._outputs.append(("same", first[id(x)], None))
+            elif id(x) in views:
+                base, rows = views[id(x)]
+                self._outputs.append(("view", first[id(base)], rows))
+            elif id(x) in number:
+                self._outputs.append(("living", number[id(x)], None))
+            else:
+                self._outputs.append(self._target(x, recorder, numbers, places))
         self._grads = [
             (places.get(id(x), x), g is not None and self._result(g._h, recorder, numbers), g)
             for x, g in grads
@@ -206,14 +216,12 @@ class Recorded:
                 return self.surroundings.modules_difference()
             self.changes = changes.count
             self.fast = self._accelerated()
-        leaves = [tensors[x] if type(x) is int else x for x in self.leaves]
-        if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
-            x._edge for x in leaves
-        ]:
-            return None
-        for x, without in zip(leaves, self.without_grad, strict=True):
-            if (x._grad is None) is not without or x._edge is not LEAF:
-                return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
+        for target, without, edge in self.leaves:
+            x = tensors[target] if type(target) is int else target
+            if x._edge is not edge and not (edge is ... and type(x._edge) is Node):
+                return f"{self._name(x)} requires grad in another way"
+            if without is not None and (x._grad is None) is not without:
+                return f"{self._name(x)} has another grad"
         return None
 
     def fits(self, tensors: list[Any]) -> bool:
@@ -221,6 +229,9 @@ class Recorded:
         looks = [look[:3] for look in self.program.looks[: len(self._arguments)]]
         given = [tensors[k]._h for k in self._arguments]
         return looks == [(x.dtype, x.shape, x.strides) for x in given]
+
+    def _name(self, x: Any) -> str:
+        return self.surroundings.names.get(id(x), "an argument")
 
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
@@ -237,7 +248,9 @@ class Recorded:
             return None
         if self._shared or any(own is not None for _, own in self._held):
             return None
-        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
+        if self._history is not None or any(x[0] in ("same", "view") for x in self._outputs):
+            return None
+        if any(edge is ... for *_, edge in self.leaves):
             return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
@@ -255,7 +268,7 @@ class Recorded:
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
-            tuple(zip(self.leaves, self.without_grad, strict=True)),
+            tuple(self.leaves),
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
@@ -329,11 +342,23 @@ class Recorded:
                 found.append(wrap(made[value], edge))
             elif source == "living":
                 found.append(living[value])
-            elif source == "same":
-                found.append(found[value])
+            elif source in ("same", "view"):
+                found.append(None)
             else:
                 found.append(tensors[value] if source == "argument" else value)
+        if any(x is None for x in found):
+            found = [self._seen(found, k) for k in range(len(found))]
         return found[0] if self._single else filled(self._template, found)
+
+    def _seen(self, found: list[Any], k: int) -> Any:
+        """The k-th result, which may be another one or a view of another one."""
+        if found[k] is None:
+            _, value, rows = self._outputs[k]
+            x = self._seen(found, value)
+            for row, args in rows or ():
+                x = apply(row, (x,), args)
+            found[k] = x
+        return found[k]
 
 
 _KINDS = ("argument", "captured", "grad", "hidden", "constant", "drawn")
