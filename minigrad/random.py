@@ -382,7 +382,10 @@ class Draw:
         """A new tensor."""
         _, draw = DRAWS[self.kind]
         values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
-        return values if isinstance(values, TensorBase) else tensor(np.asarray(values), self.dtype)
+        if isinstance(values, TensorBase):
+            made: Any = values
+            return made  # type: ignore[no-any-return]
+        return tensor(np.asarray(values), self.dtype)
 
 
 def _single(dtype: DType) -> Any:

@@ -387,8 +387,8 @@ class LoadedProgram:
         of = {"argument": tensors, "state": self._state}
         for (kind, k), place in self._left:
             of[kind][k]._grad = None if place is None else wrap(made[place])
-        for (kind, k), number in self._moved:
-            replace(of[kind][k], made[number])
+        for (kind, k), slot in self._moved:
+            replace(of[kind][k], made[slot])
         found = [wrap(made[k]) if kind == "made" else of[kind][k] for kind, k in self._outputs]
         return filled(self._template, found)
 
