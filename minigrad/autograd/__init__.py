@@ -183,10 +183,8 @@ def grad(
         for x, edge in zip(input_list, edges, strict=True)
     ]
     if create_graph:
-        results = [
-            _constant(g, edge) if g is not None and g._edge is None else g
-            for g, edge in zip(results, edges, strict=True)
-        ]
+        pairs = zip(results, input_list, strict=True)
+        results = [None if g is None else constant(g, x) for g, x in pairs]
     return tuple(_unshared(results, given))
 
 
@@ -248,11 +246,12 @@ class _Constant:
 _CONSTANT = _Constant()
 
 
-def _constant(g: Tensor, edge: Any) -> Tensor:
-    """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
-    return wrap(
-        call(kernels.view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge)
-    )
+def constant(g: Any, x: Any) -> Any:
+    """A derivative by x on the tape: if it has no history, that by x is of zeros."""
+    if g._edge is not None:
+        return g
+    edge = record(_CONSTANT, None, (x.shape, x.dtype), None, parent_of(x))
+    return wrap(call(kernels.view_alias, g._h), edge)
 
 
 _MODULES = ("anomaly_mode", "functional", "graph", "variable")

@@ -30,12 +30,16 @@ _numbers = itertools.count()
 
 
 class Level:
-    """One running vmap: the size of its batch. An inner level has a higher number."""
+    """One running vmap: the size of its batch. An inner level has a higher number.
 
-    __slots__ = ("alive", "number", "size")
+    A ``quiet`` one is nobody's vmap: no warning says that an operation loops over its slices.
+    """
 
-    def __init__(self, size: int) -> None:
+    __slots__ = ("alive", "number", "quiet", "size")
+
+    def __init__(self, size: int, quiet: bool = False) -> None:
         self.size = size
+        self.quiet = quiet
         self.number = next(_numbers)
         self.alive = True
         running.append(self)

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedArray
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import Gradient, Node, Parent, next_serial
-from minigrad.tape.tensor_base import TensorBase
+from minigrad.tape.tensor_base import TensorBase, wrap
 from minigrad.tape.vjp import rules
 
 __all__ = [
@@ -120,14 +121,26 @@ class WatchedOp:
 
     def _run(self, node: Node, g: Gradient, which: int) -> Sequence[Any]:
         told, made = () if _here.busy else tuple(watchers), None
+        shown = _with_all_slices(g)
         for watcher in told:
-            _run_alone(watcher.before_node, node, g)
+            _run_alone(watcher.before_node, node, shown)
         try:
             made = rules(self.op)[which](node, g)
         finally:
+            results = None if made is None else [_with_all_slices(gi) for gi in made]
             for watcher in told[::-1]:
-                _run_alone(watcher.after_node, node, g, made)
+                _run_alone(watcher.after_node, node, shown, results)
         return made
+
+
+def _with_all_slices(g: Any) -> Any:
+    """A gradient; a batched one as an ordinary tensor with all slices."""
+    array = g._h if isinstance(g, TensorBase) else None
+    if type(array) is not BatchedArray:
+        return g
+    while type(array) is BatchedArray:
+        array = array.held
+    return wrap(array)
 
 
 @contextmanager
