@@ -384,7 +384,7 @@ class Draw:
         values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
         if isinstance(values, TensorBase):
             made: Any = values
-            return made  # type: ignore[no-any-return]
+            return made
         return tensor(np.asarray(values), self.dtype)
 
 
