@@ -205,6 +205,9 @@ class _Part:
         edges = [y._edge for y in made]
         self.ends, self.count = ends(edges, begin), len(made)
         self.before.keep(edges)
+        for end in self.ends:
+            if isinstance(end, TensorBase):
+                self.before.pin_shared(end._h)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
