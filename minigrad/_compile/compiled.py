@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad._compile.arguments import flatten
 from minigrad._compile.attempt import Attempt
+from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
@@ -106,6 +107,18 @@ class Compiled:
             if self._recorded and not why:
                 why.append("arguments of another kind")
             return self._record(kind, tensors, others, args, kwargs, why)
+
+    def to_c(
+        self, folder: Any, *args: Any, csrc: Any = None, isa: str | None = None, **kwargs: Any
+    ) -> None:
+        """Write a recorded call as C11: the program, its kernels, a main and a Makefile.
+
+        The arguments choose the call, as for :meth:`save`. ``make`` in the folder builds it without
+        Python. ``csrc`` is the folder of minigrad's C sources, which a source checkout has and an
+        installed package lacks. ``isa`` is the instruction set of the kernels, by default the one
+        in use. Raises ValueError for random numbers, and for what ``save`` refuses.
+        """
+        write_c(self._chosen(args, kwargs), Path(folder), csrc, isa)
 
     @staticmethod
     def _kind(args: Any, kwargs: Any, others: list[Any]) -> tuple[list[Any], Any]:

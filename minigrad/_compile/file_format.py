@@ -18,7 +18,7 @@ from minigrad.runtime.dtypes import DType, bfloat16, bool_, by_name, int16, uint
 from minigrad.runtime.lazy_numpy import np
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["FORMAT", "VERSION", "FormatError", "number", "parse", "plain", "write_to"]
+__all__ = ["FORMAT", "VERSION", "FormatError", "bytes_of", "number", "parse", "plain", "write_to"]
 
 FORMAT = "minigrad program"
 VERSION = "1"
@@ -93,6 +93,11 @@ def write_to(file: IO[bytes], arrays: Mapping[str, Any], program: Mapping[str, A
 def _values(x: Any) -> Any:
     view = (x.view(int16) if x.dtype is bfloat16 else x.detach()).numpy()
     return np.ascontiguousarray(view).astype(view.dtype.newbyteorder("<"), copy=False)
+
+
+def bytes_of(x: Any) -> bytes:
+    """The values of a tensor, row-major and little-endian."""
+    return bytes(_values(x).tobytes())
 
 
 # ---- reading -------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ def save_program(recorded: Any, path: Path) -> None:
 
 
 def refuse(what: str) -> ValueError:
-    """The error for something that no file holds."""
-    return ValueError(f"[save] {what}")
+    """The error for something that no file of a program holds."""
+    return ValueError(f"[program] {what}")
 
 
 class Description:
