@@ -12,7 +12,8 @@ from minigrad._compile.history import History, NoHistory, outside
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings
-from minigrad.nn.module import changes
+from minigrad.nn import global_hooks
+from minigrad.nn.module import Module, changes
 from minigrad.runtime.dtypes import default_dtype
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.node import LEAF, Node, next_serial, record
@@ -51,6 +52,8 @@ class Attempt:
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
+        if Module.__call__ is not global_hooks._plain:
+            self.recorder.failed = "there are hooks of all modules"
         marked = self._marked()
         uses = grad_uses()
         self.recorder.begin()
