@@ -384,7 +384,7 @@ class LoadedProgram:
         return self._left_behind(made, tensors)
 
     def _left_behind(self, made: list[Any], tensors: list[Any]) -> Any:
-        of = {"argument": tensors, "state": self._state}
+        of: dict[str, Any] = {"argument": tensors, "state": self._state}
         for (kind, k), place in self._left:
             of[kind][k]._grad = None if place is None else wrap(made[place])
         for (kind, k), slot in self._moved:
