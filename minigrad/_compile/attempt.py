@@ -26,10 +26,14 @@ class Attempt:
     """A call of a function that is recorded."""
 
     def __init__(
-        self, function: Callable[..., Any], kind: Any, tensors: list[Any], others: list[Any]
+        self,
+        function: Callable[..., Any],
+        kind: Any,
+        tensors: list[Any],
+        surroundings: Surroundings,
     ) -> None:
         self.function, self.kind, self.tensors = function, kind, tensors
-        self.surroundings = Surroundings([function, *others])
+        self.surroundings = surroundings
         self.recorder = Recorder()
         self.changes = changes.count
         arguments = {id(x) for x in tensors}
@@ -103,8 +107,8 @@ class Attempt:
         try:
             history = self._history([x for x in shown if id(x) not in views], living)
         except NoHistory as why:
-            way_out = "compile the step with its backward, or call it under no_grad"
-            return None, f"{why}: {way_out}", False
+            way_out = "or compile the step with its backward, or call it under no_grad"
+            return None, f"{why}; {way_out}", False
         grads, moved = self._changed()
         explained = {id(x._h) for x in (*shown, *moved, *[g for _, g in grads if g is not None])}
         if history is not None:

@@ -18,7 +18,8 @@ from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
-from minigrad.nn.module import Module
+from minigrad._compile.surroundings import Surroundings
+from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
@@ -86,7 +87,7 @@ class Compiled:
                         return recorded.stopped(args, args)
                     except Misfit:
                         break
-        if recorders.active() is not None or vmaps or watchers or tracers:
+        if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []
         tensors, kind = self._kind(args, kwargs, others)
@@ -164,10 +165,13 @@ class Compiled:
         if self.recordings >= MOST_RECORDINGS:
             self._without(kind, f"it was recorded {self.recordings} times: " + "; ".join(why))
             return self.function(*args, **kwargs)
+        surroundings = Surroundings([self.function, *others])
+        if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
+            return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
         self.recordings += 1
         if why:
             self.reasons.append("; ".join(why))
-        attempt = Attempt(self.function, kind, tensors, others)
+        attempt = Attempt(self.function, kind, tensors, surroundings)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record

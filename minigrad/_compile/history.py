@@ -147,8 +147,8 @@ class History:
         slot = None if self._recorder is None else self._recorder.slot_of(array)
         if slot is None:
             raise NoHistory(
-                f"{op!r} saves a copy for backward, of a storage dtype or of memory that NumPy can "
-                "write: cast it, or clone() it first"
+                f"{op!r} saves a copy of memory that NumPy can write, or of a storage dtype; "
+                "clone() or cast that before the call"
             )
         if slot not in self.slots:
             self.slots.append(slot)

@@ -230,10 +230,11 @@ _M = TypeVar("_M", bound="Module")
 
 
 class _Changes:
-    """How often attributes of modules were set or deleted."""
+    """How often attributes of modules were set or deleted, and how many calls replace some now."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.replaced = 0
 
 
 changes = _Changes()

@@ -272,3 +272,89 @@ def doubled(x):
 def test_a_decorated_function_can_be_pickled():
     assert pickle.loads(pickle.dumps(doubled)) is doubled
     assert doubled(mg.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_a_lazy_layer_is_recorded_once_it_has_its_parameters():
+    model = nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 1))
+    run = mg.compile(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            run(mg.randn(2, 3)).sum().backward()
+    assert run.recordings == 1
+
+
+def test_functional_call_of_a_compiled_module():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    run = mg.compile(model)
+    x = mg.randn(2, 3)
+    for _ in range(3):
+        assert same(run(x), model(x))
+        values = {name: mg.randn(*p.shape) for name, p in model.named_parameters()}
+        renamed = {f"_orig_mod.{name}": value for name, value in values.items()}
+        found = mg.func.functional_call(run, renamed, (x,))
+        assert same(found, mg.func.functional_call(model, values, (x,)))
+    assert run.recordings == 1
+
+
+def test_a_checkpoint_around_a_compiled_module():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    run = mg.compile(model)
+    for _ in range(4):
+        x = mg.randn(2, 3, requires_grad=True)
+        asked = [x, *model.parameters()]
+        found = mg.grad(mg.checkpoint(run, x * 2).sum(), asked)
+        expected = mg.grad(model(x * 2).sum(), asked)
+        assert all(same(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_results_in_containers():
+    class Several(nn.Module):
+        def __init__(self):
+            self.linear = nn.Linear(3, 3)
+
+        def forward(self, x, *, scale=1.0):
+            y = self.linear(x)
+            return {"a": y * scale, "b": (x.sum(), [self.linear.weight, y.relu()])}
+
+    model = Several()
+    run = mg.compile(model)
+    x = mg.randn(2, 3)
+    for scale in (1.0, 2.0, 1.0, 2.0):
+        found, expected = run(x, scale=scale), model(x, scale=scale)
+        assert found["b"][1][0] is model.linear.weight
+        (g,) = mg.grad(found["a"].sum() + found["b"][1][1].sum(), [model.linear.weight])
+        (h,) = mg.grad(expected["a"].sum() + expected["b"][1][1].sum(), [model.linear.weight])
+        assert same(g, h)
+    assert run.recordings == 2
+
+
+def test_a_state_that_is_carried_from_call_to_call():
+    layer = nn.GRU(3, 4, batch_first=True)
+    run = mg.compile(layer)
+    states = None, None
+    for k in range(6):
+        x = mg.randn(2, 3, 3)
+        pairs = [f(x, h) for f, h in zip((layer, run), states, strict=True)]
+        assert same(pairs[0][0], pairs[1][0])
+        grads = [
+            mg.grad(y.sum() + h.pow(2).sum(), list(layer.parameters()), retain_graph=True)
+            for y, h in pairs
+        ]
+        for a, b in zip(*grads, strict=True):
+            assert mg.allclose(a, b, rtol=1e-4, atol=1e-6)
+        states = tuple(h.detach() if k % 2 else h for _, h in pairs)
+    assert run.recordings == 3
+
+
+def test_memory_of_numpys_runs_without_a_program():
+    np = pytest.importorskip("numpy")
+    layer = nn.Linear(3, 2)
+    run = mg.compile(layer)
+    with pytest.warns(UserWarning, match="NumPy can write"):
+        run(mg.from_numpy(np.ones((2, 3), "float32")))
+    values = np.ones((2, 3), "float32")
+    y = run(mg.from_numpy(values))
+    values[:] = 5
+    y.sum().backward()
+    assert layer.weight.grad.tolist() == [[2.0] * 3] * 2
