@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import minigrad
 from minigrad._compile.file_format import bytes_of
 from minigrad._compile.saving import Description, refuse
 from minigrad.runtime.native import ffi, lib, names
@@ -64,7 +63,7 @@ def write_c(recorded: Any, folder: Path, csrc: Any, isa: str | None) -> None:
 
 def _found(csrc: Any) -> Path:
     """The folder of the C sources."""
-    found = Path(csrc) if csrc is not None else Path(minigrad.__file__).parent.parent / "csrc"
+    found = Path(csrc) if csrc is not None else _HERE.parent.parent / "csrc"
     if not (found / "ops.def").is_file():
         raise ValueError(
             f"[to_c] {found} has no C sources, which an installed package lacks: unpack the source "
