@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._compile.arguments import flatten
+from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
@@ -19,12 +21,14 @@ from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
-from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF, Node
+from minigrad.tape.hooks import hook_changes, hooks_of, watchers
+from minigrad.tape.node import LEAF
 
 __all__ = ["Compiled", "CompiledModule"]
 
 MOST_RECORDINGS = 8
+_OF_RECORDINGS = ("recordings", "reasons", "_recorded", "_eager", "_warm", "_shown", "_lock")
+_all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Compiled:
@@ -33,16 +37,34 @@ class Compiled:
     :func:`minigrad.compile` makes these.
     """
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool = False, verify: bool = False
+    ) -> None:
         self.function = function
         self.fullgraph = fullgraph
+        self.verify = verify
+        self._forget()
+        functools.update_wrapper(self, function, updated=())
+        _all.add(self)
+
+    def _forget(self) -> None:
+        """Begin without recordings."""
         self.recordings = 0  # how often the function was recorded
         self.reasons: list[str] = []  # why it was recorded again, or runs without a program
         self._recorded: list[Recorded] = []
         self._eager: set[Any] = set()  # kinds of calls that no program repeats
         self._warm: dict[Any, int] = {}  # kinds of calls that made state, and how often
+        self._shown: dict[str, str] = {}  # the arguments of the last recording
         self._lock = threading.RLock()
-        functools.update_wrapper(self, function, updated=())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles have no recordings."""
+        return {key: value for key, value in self.__dict__.items() if key not in _OF_RECORDINGS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+        _all.add(self)
 
     def __get__(self, owner: Any, _: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -60,14 +82,14 @@ class Compiled:
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []
-        form = flatten(args, tensors, others)
-        if kwargs:
-            form = form, flatten(kwargs, tensors, others)
+        form = form_of(args, kwargs, tensors, others)
         edges = [x._edge for x in tensors]
         kind = form, is_grad_enabled(), default_dtype(), *[edge is LEAF for edge in edges]
         if self._eager and kind in self._eager:
             return self.function(*args, **kwargs)
-        if any(type(edge) is Node for edge in edges):
+        if any(edge is not None and edge is not LEAF for edge in edges):
+            return self.function(*args, **kwargs)
+        if hook_changes.count and any(map(hooks_of, tensors)):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []
@@ -81,8 +103,6 @@ class Compiled:
                     except Misfit:
                         reason = recorded.misfit(tensors)
                 why.append(reason)
-            if self._recorded and not why:
-                why.append("arguments of another kind")
             return self._record(kind, tensors, others, args, kwargs, why)
 
     # ---- recording ----
@@ -96,37 +116,53 @@ class Compiled:
         kwargs: Any,
         why: list[str],
     ) -> Any:
+        looks = shown(self.function, args, kwargs)
+        looks |= {"grad mode": str(kind[1]), "the default dtype": kind[2].name}
+        if self._recorded and not why:
+            why = [difference(self._shown, looks) or "arguments of another kind"]
+        reason = why[0] if why else ""
         if self.recordings >= MOST_RECORDINGS:
-            self._without(kind, f"it was recorded {self.recordings} times: " + "; ".join(why))
+            self._without(kind, f"it was recorded {self.recordings} times, at last since {reason}")
             return self.function(*args, **kwargs)
-        self.recordings += 1
-        if why:
-            self.reasons.append("; ".join(why))
         attempt = Attempt(self.function, kind, tensors, others)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
             return result
-        recorded, reason, warm = attempt.recorded(result)
+        self.recordings += 1
+        self._shown = looks
+        if reason:
+            self.reasons.append(reason)
+        recorded, refusal, warm = attempt.recorded(result)
         if recorded is not None:
+            recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)
             return result
         if warm and self._warm.get(kind, 0) < 2:
             self._warm[kind] = self._warm.get(kind, 0) + 1
-            self.reasons.append(reason)
+            self.reasons.append(refusal)
             return result
-        self._without(kind, reason)
+        self._without(kind, refusal)
         return result
 
     def _without(self, kind: Any, reason: str) -> None:
         """Calls of this kind run without a program."""
         self._eager.add(kind)
-        self.reasons.append(reason)
+        self.reasons.append(f"runs without a program: {reason}")
         name = getattr(self.function, "__name__", type(self.function).__name__)
         text = f"[compile] {name} runs without a program: {reason}"
         if self.fullgraph:
             raise RecordingError(text)
         warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _after_fork() -> None:
+    """A lock may be held by a thread that the child does not have."""
+    for compiled in tuple(_all):
+        compiled._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class CompiledModule(Module):

@@ -107,7 +107,7 @@ class Program:
 
     def _failure(self, given: list[Array]) -> Exception:
         """The error of the step that failed, as that of the call."""
-        step = self.steps[lib.mg_program_at(self._pointer)]
+        step = self.steps[self.stopped]
         args: list[Any] = []
         arrays, ints = iter(step.inputs), iter(step.ints)
         for kind in signatures[step.number].split(":")[0]:
@@ -122,6 +122,11 @@ class Program:
         made = failure(step.number, tuple(args))
         self.clear()
         return made
+
+    @property
+    def stopped(self) -> int:
+        """The number of the step at which the last run stopped."""
+        return int(lib.mg_program_at(self._pointer))
 
     def _slot(self, slot: int) -> Any:
         return None if slot == NONE else call(kernels.program_slot, self._address, slot)

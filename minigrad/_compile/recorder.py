@@ -14,7 +14,7 @@ from minigrad.runtime.native import Array, call, kernels, lib, names, signatures
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.hooks import forwards
 
-__all__ = ["NONE", "Recorder", "Step", "Value"]
+__all__ = ["NONE", "Recorder", "Step", "Value", "place_of"]
 
 NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
@@ -22,6 +22,9 @@ _numbers = {name: number for number, name in enumerate(names)}
 _FOREIGN = {"borrow": "memory of NumPy's or of another library"}
 # Kernels that only check, or that are of the process.
 _SKIPPED = {"step_check", "check_writable", "set_num_threads"}
+# Kernels that make an array whose shape depends on values.
+_SHAPELESS = {"nonzero", "repeat_positions", "bincount"}
+_NUMBERS = {"python_float", "python_int", "python_bool"}  # whose results are kept for later calls
 _WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | dict.fromkeys(
     (lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32
 )
@@ -71,6 +74,7 @@ class Recorder:
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)  # draws and moves, in order
+    generators: list[Any] = field(default_factory=list)  # that it draws from; None: the shared one
     failed: str | None = None  # why the function cannot be a program
 
     def __post_init__(self) -> None:
@@ -79,13 +83,14 @@ class Recorder:
         self._by_place: dict[Any, int] = {}
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
+        self._drawing = False
         self._start = 0
 
     # ---- what is known before ----
 
     def know(self, kind: str, array: Array, source: Any = None) -> int:
         """The slot of an array that is there already."""
-        slot = self._by_place.get(place := _place(array))
+        slot = self._by_place.get(place := place_of(array))
         if slot is None:
             slot = self._new(kind, array, source, place)
         return slot
@@ -101,7 +106,7 @@ class Recorder:
         """The slot of an array, or None if it is unknown."""
         slot = self._by_handle.get(id(array))
         if slot is None:
-            slot = self._by_place.get(_place(array))
+            slot = self._by_place.get(place_of(array))
             if slot is not None:
                 self._by_handle[id(array)] = slot
                 self._handles.append(array)
@@ -135,7 +140,11 @@ class Recorder:
 
     def give_up(self, op: str, why: str) -> None:
         """The function does something that no program repeats: it runs on, and nothing is kept."""
-        if not self._paused and self.failed is None:
+        if not self._paused:
+            self._refuse(op, why)
+
+    def _refuse(self, op: str, why: str) -> None:
+        if self.failed is None:
             file, line = caller()
             self.failed = f"{op} at {file}:{line} {why}"
 
@@ -162,10 +171,15 @@ class Recorder:
     def _record(self, number: int, args: tuple[Any, ...], made: Any) -> None:
         name = names[number]
         if name in _FOREIGN:
-            self.give_up("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")
+            self._refuse("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")
             return
         if name == "saved_array":
             return  # the same array under another handle
+        if name in _NUMBERS:
+            self.know("constant", made)
+            return
+        if name in _SHAPELESS:
+            self._refuse(title_of(number), "makes a tensor whose shape depends on values")
         takes, result = signatures[number].split(":")
         step = Step(number, [], None, [], [], [], line=caller())
         widens = result != "s"
@@ -185,7 +199,7 @@ class Recorder:
             step.inputs.append(self._input(step, value, widens and kind != "s"))
         elif kind in "ip":
             if kind == "p":
-                self.give_up(names[step.number], "takes an address, which no program repeats")
+                self._refuse(names[step.number], "takes an address, which no program repeats")
             step.ints.append(int(value or 0))
         elif kind == "d":
             step.floats.append(float(value))
@@ -216,12 +230,14 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak or array.version < self._start:
+        if array.weak or (not array.ndim and not array.writable):  # a number that minigrad keeps
             return self.know("constant", array)
-        self.give_up(
+        self._refuse(
             title_of(step.number),
-            "takes memory that no operation made during the call: pass it as an argument, or make "
-            "it before",
+            "takes a tensor from where no program finds it again: pass it as an argument"
+            if array.version < self._start
+            else "takes memory that no operation made during the call: pass it as an argument, or "
+            "make it before",
         )
         return NONE
 
@@ -236,7 +252,7 @@ class Recorder:
             array = call(kernels.saved_array, saved, i)
             slot = self.slot_of(array)
             if slot is None and array.version >= self._start and not array.weak:
-                self.give_up(
+                self._refuse(
                     title_of(step.number),
                     "saves a copy for backward, of a storage dtype or of memory that NumPy can "
                     "write: cast it, or clone() it first",
@@ -246,7 +262,7 @@ class Recorder:
 
     def _made(self, array: Array) -> int:
         """A new slot for a result. A result may be an array that is known."""
-        return self._new("made", array, None, _place(array))
+        return self._new("made", array, None, place_of(array))
 
     # ---- what does not come from kernels ----
 
@@ -255,6 +271,8 @@ class Recorder:
         if self._paused:
             return
         slot = self.know("constant", x._h)
+        with self.paused():  # the function may write into the tensor
+            self.values[slot].source = call(kernels.copy, x._h)
         if self.values[slot].kind == "made":  # by a kernel that only takes memory
             self.values[slot].kind = "constant"
             self.steps = [step for step in self.steps if step.outputs != [slot]]
@@ -264,10 +282,21 @@ class Recorder:
         if self._paused:
             return make()
         with self.paused():
-            x = make()
-        slot = self._new("drawn", x._h, make, _place(x._h))
+            self._drawing = True
+            try:
+                x = make()
+            finally:
+                self._drawing = False
+        slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
         return x
+
+    def draws(self, generator: Any) -> None:
+        """Numbers come from a generator; None stands for the shared one of the thread."""
+        if self._drawing:
+            self.generators.append(generator)
+        else:
+            self.give_up("random numbers", "are drawn in Python")
 
     def repeat(self, run: Callable[[], Any]) -> Any:
         """Something that changes Python's state alone, and is done again for each run."""
@@ -284,6 +313,6 @@ class Recorder:
             self.events.append(self.steps[-1])
 
 
-def _place(array: Array) -> Any:
+def place_of(array: Array) -> Any:
     """Where an array lies, and how it is read there."""
     return array.buffer, array.data, array.dtype, array.weak, array.shape, array.strides

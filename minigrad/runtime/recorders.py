@@ -11,7 +11,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["RecordingError", "active", "constant", "drawn", "give_up", "repeated", "stepped"]
+__all__ = [
+    "RecordingError",
+    "active",
+    "constant",
+    "drawn",
+    "draws_from",
+    "give_up",
+    "repeated",
+    "stepped",
+]
 
 T = TypeVar("T")
 
@@ -44,6 +53,13 @@ def drawn(make: Callable[[], T]) -> T:
     """The tensor that ``make`` draws. A recorded program calls ``make`` for each run."""
     recorder = active()
     return make() if recorder is None else recorder.draw(make)
+
+
+def draws_from(generator: Any) -> None:
+    """Tell the recorder that numbers come from a generator, or from the shared one for None."""
+    recorder = active()
+    if recorder is not None:
+        recorder.draws(generator)
 
 
 def constant(x: T) -> T:

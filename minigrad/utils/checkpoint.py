@@ -21,6 +21,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
+from minigrad.runtime.recorders import active
 from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, next_serial, record
@@ -187,6 +188,9 @@ class _Part:
     def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
         self.ends, self.count = ends([y._edge for y in made], begin), len(made)
+        if active() is not None:  # a recorder, for which there are no values to compare
+            self.compared = False
+            self.random = None if self._drew_nothing() else self.random
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -197,6 +201,10 @@ class _Part:
             other._edge = record(_Output(place), None, (), None, node) if several else node
             found[id(y)] = other
         return found
+
+    def _drew_nothing(self) -> bool:
+        """True if the call left the common generator where it was."""
+        return self.random is not None and repr(self.random) == repr(random.get_rng_state())
 
     def again(self) -> list[Any]:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
