@@ -158,14 +158,16 @@ enum mg_program_state {
     MG_PROGRAM_PAUSED,
     MG_PROGRAM_FAILED,
     MG_PROGRAM_DIFFERS,
-    MG_PROGRAM_MISFIT
+    MG_PROGRAM_MISFIT,
+    MG_PROGRAM_BUSY, /* in another thread */
+    MG_PROGRAM_AGAIN /* in this thread, within its own run */
 };
 
 /* A program from its list of integers and its floats: see program/program.c. NULL and MG_EARG for
  * a list that is no program. */
 mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, const double *values);
 void mg_program_free(mg_program *program);
-int mg_program_state_of(const mg_program *program);
+int mg_program_state(void); /* of this thread's last run */
 int mg_program_at(const mg_program *program); /* the step at which the last run stopped */
 
 /* ---- arguments of kernels -------------------------------------------------------------------- */
@@ -263,6 +265,7 @@ enum { MG_DISTANCE_RUN = 256 }; /* points that stay in cache while all others pa
 /* Types by which ops.def says what a kernel takes and returns. */
 #define mg_stored mg_array
 #define mg_maybe mg_array
+#define mg_optional mg_array
 typedef int mg_status, mg_answer;
 
 /* Outside their own files, kernels are pointers to those of the instruction set in use. */

@@ -19,10 +19,13 @@ ARRAYS = {"mg_array *": "a", "mg_stored *": "s", "mg_maybe *": "m"}
 LISTS = {
     "mg_array **": "A",
     "mg_stored **": "S",
+    "mg_maybe **": "A",
+    "mg_optional **": "A",
     "int32_t *": "I",
     "int64_t *": "L",
     "double *": "D",
 }
+ARRAY_LISTS = ("mg_array **", "mg_stored **", "mg_maybe **", "mg_optional **")
 GEOMETRIES = ("mg_windows *", "mg_conv *")
 NUMBERS = {
     "int": "(int)op_int(*ints++)",
@@ -90,17 +93,19 @@ def _call(op: Operation) -> tuple[str, list[str], list[str]]:
             signature += LISTS[kind]
             number = name if new else f"{listed}_count"
             before.append(f"int64_t {number} = *ints++;")
-            arrays = kind in ("mg_array **", "mg_stored **")
+            arrays = kind in ARRAY_LISTS
             if not new:
-                left_out = f" && {number} >= 0" * arrays  # such as the state of an optimizer
+                left_out = f" && {number} >= 0" * (kind == "mg_optional **")
                 length = counts or "first[0]->ndim"
                 before.append(f"if ({number} != {length}{left_out}) goto misfit;")
             elif arrays:
                 before.append(f"if ({number} < 0) goto misfit;")
             passed.append(listed)
             length = f"({number} > 0 ? {number} : 0)"
-            if kind in ("mg_array **", "mg_stored **"):
+            if arrays:
                 before.append(f"mg_array **{listed} = {number} < 0 ? NULL : (mg_array **)in;")
+                if kind != "mg_maybe **":
+                    before.append(f"if (!op_all_there({listed}, {number})) goto misfit;")
                 before.append(f"in += {length};")
             elif kind == "double *":
                 before.append(f"const double *{listed} = floats;")

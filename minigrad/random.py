@@ -215,8 +215,8 @@ class _InVmap(Generator):
 def drawn_by(draws: Draws) -> Iterator[None]:
     """While this lasts, this thread is in a vmap that draws so."""
     before = getattr(_own, "generator", None)
-    _own.generator = _InVmap(draws, default_generator())
     try:
+        _own.generator = _InVmap(draws, default_generator())
         yield
     finally:
         _own.generator = before
@@ -233,8 +233,8 @@ _own = threading.local()
 def own_generator(seed: int) -> Iterator[None]:
     """Context manager: this thread draws from its own generator, started with the seed."""
     before = getattr(_own, "generator", None)
-    _own.generator = Generator().manual_seed(seed)
     try:
+        _own.generator = Generator().manual_seed(seed)
         yield
     finally:
         _own.generator = before

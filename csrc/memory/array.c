@@ -349,14 +349,25 @@ mg_array *mg_view_slice_reshape(mg_array *a, const int64_t *start, const int64_t
 mg_array *mg_view_around(mg_array *a, mg_array *b, int axis, int64_t a_start, int64_t b_start,
                          const int64_t *shape) {
     int64_t strides[MG_MAX_NDIM], item = mg_itemsize(a->dtype);
-    if (a->buffer != b->buffer || a_start == b_start) return mg_fail(MG_EARG, axis, 0);
+    int64_t count, apart, most = (int64_t)a->buffer->bytes / item;
+    if (axis < 0 || axis >= a->ndim || a->buffer != b->buffer || a->dtype != b->dtype || a_start == b_start ||
+        __builtin_sub_overflow(b_start, a_start, &apart))
+        return mg_fail(MG_EARG, axis, 0);
+    int code = mg_count(a->ndim, shape, (int)item, &count);
+    if (code) return mg_fail(code, axis, 0);
     memcpy(strides, a->strides, sizeof(int64_t) * (size_t)a->ndim);
-    strides[axis] = (b->data - a->data) / item / (b_start - a_start);
-    int64_t first = (a->data - a->buffer->data) / item - a_start * strides[axis];
-    int64_t low = first, high = first; /* the lowest and the highest element */
-    for (int d = 0; d < a->ndim; d++)
-        *(strides[d] < 0 ? &low : &high) += (shape[d] - 1) * strides[d];
-    if (low < 0 || (high + 1) * item > (int64_t)a->buffer->bytes) return mg_fail(MG_EARG, axis, 0);
+    strides[axis] = (b->data - a->data) / item / apart;
+    /* the lowest and the highest element */
+    int64_t first, low, high;
+    bool inside = !__builtin_mul_overflow(a_start, strides[axis], &first) &&
+                  !__builtin_sub_overflow((a->data - a->buffer->data) / item, first, &first);
+    low = high = first;
+    for (int d = 0; inside && d < a->ndim; d++) {
+        int64_t *end = strides[d] < 0 ? &low : &high, length;
+        inside = shape[d] > 0 && !__builtin_mul_overflow(shape[d] - 1, strides[d], &length) &&
+                 !__builtin_add_overflow(*end, length, end);
+    }
+    if (!inside || low < 0 || high >= most) return mg_fail(MG_EARG, axis, 0);
     return mg_alias(a, a->buffer->data + first * item, a->ndim, shape, strides);
 }
 

@@ -13,6 +13,7 @@
  */
 #include "program.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +45,7 @@ static int64_t read_within(program_reader *r, int64_t low, int64_t high) {
 }
 
 /* A number of items that follow. */
-static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at); }
+static int64_t read_count(program_reader *r) { return read_within(r, 0, r->end - r->at - 1); }
 
 static const int32_t *read_slots(program_reader *r, mg_program *p, int32_t **pool, int32_t *count, int32_t low) {
     int32_t *slots = *pool;
@@ -54,15 +55,20 @@ static const int32_t *read_slots(program_reader *r, mg_program *p, int32_t **poo
     return slots;
 }
 
-/* True if the integers, floats and arrays of a step are as many as its signature wants. */
-static bool step_fits(program_step *s, int64_t ints, int64_t floats) {
+/* True if the integers, floats and arrays of a step are as many as its signature wants. `least` gets
+ * the least dtype of each input: only kernels of stored arrays take storage dtypes. */
+static bool step_fits(program_step *s, int64_t ints, int64_t floats, int8_t *least) {
     const char *letter = mg_run_signature(s->op);
     const int64_t *value = s->ints, *end = s->ints + ints;
     int64_t arrays = s->inputs, saved = 0;
+    /* a derivative that writes over the gradient hands that on, and its caller owns it no longer */
+    if (s->op / mg_elementwise_count() == 2) return false;
+    s->least = least;
     for (; *letter && *letter != ':'; letter++) {
         if (*letter == 'p') return false; /* an address */
         if (*letter == 'a' || *letter == 's' || *letter == 'm') {
             if (--arrays < 0 || (*letter != 'm' && s->in[s->inputs - 1 - arrays] < 0)) return false;
+            *least++ = *letter == 's' ? MG_UINT8 : MG_BOOL;
         } else if (*letter == 'k') saved++;
         else if (*letter == 'd') floats--;
         else {
@@ -71,8 +77,10 @@ static bool step_fits(program_step *s, int64_t ints, int64_t floats) {
             if (*letter == 'i') continue;
             if (count > INT32_MAX) return false;
             count = mg_max(count, 0);
-            if (*letter == 'A' || *letter == 'S') arrays -= count;
-            else if (*letter == 'D') floats -= count;
+            if (*letter == 'A' || *letter == 'S') {
+                if ((arrays -= count) < 0) return false;
+                for (; count > 0; count--) *least++ = *letter == 'S' ? MG_UINT8 : MG_BOOL;
+            } else if (*letter == 'D') floats -= count;
             else if (count > end - value) return false;
             else value += count;
         }
@@ -84,6 +92,16 @@ static bool step_fits(program_step *s, int64_t ints, int64_t floats) {
     s->makes = outputs > 0;
     return arrays == 0 && floats == 0 && value == end && saved <= 1 && (saved || !s->has_saved) &&
            s->outputs <= outputs && question == (s->expected >= 0);
+}
+
+/* True if an integer of a step is a number by itself, and not in a list or the length of one. */
+static bool step_is_number(const program_step *s, int64_t place) {
+    const char *letter = mg_run_signature(s->op);
+    for (int64_t at = 0; *letter != ':' && at <= place; letter++) {
+        if (*letter == 'i' && at++ == place) return true;
+        if (strchr("ASILD", *letter)) at += 1 + (strchr("IL", *letter) ? mg_max(s->ints[at], 0) : 0);
+    }
+    return false;
 }
 
 static void read_step(program_reader *r, mg_program *p, program_step *s, int32_t **pool, int64_t **ints,
@@ -102,12 +120,13 @@ static void read_step(program_reader *r, mg_program *p, program_step *s, int32_t
     *floats += reals;
     s->out = read_slots(r, p, pool, &s->outputs, -1);
     s->release = read_slots(r, p, pool, &s->releases, 0);
-    if (!r->failed && !step_fits(s, count, reals)) r->failed = true;
+    int8_t *least = p->least_pool + (s->in - p->slot_pool);
+    if (!r->failed && !step_fits(s, count, reals, least)) r->failed = true;
 }
 
 static void read_given(program_reader *r, mg_program *p, program_given *g, int64_t **ints) {
     g->dtype = (int32_t)read_within(r, MG_UINT8, MG_FLOAT64);
-    g->ndim = (int32_t)read_within(r, 0, MG_MAX_NDIM);
+    g->ndim = (int32_t)read_within(r, 0, mg_min(MG_MAX_NDIM, (r->end - r->at) / 2));
     g->shape = *ints;
     g->strides = *ints + g->ndim;
     for (int i = 0; i < 2 * g->ndim; i++) *(*ints)++ = read_one(r);
@@ -121,7 +140,7 @@ static void *program_memory(mg_program *p, int place, int64_t count, size_t size
 void mg_program_free(mg_program *p) {
     if (!p) return;
     for (int32_t i = 0; p->arrays && i < p->slots; i++) mg_release(p->arrays[i]);
-    for (int i = 0; i < 10; i++) free(p->memory[i]);
+    for (int i = 0; i < PROGRAM_MEMORY; i++) free(p->memory[i]);
     free(p);
 }
 
@@ -135,10 +154,11 @@ static bool program_room(mg_program *p, int64_t count, int64_t floats) {
     p->float_pool = program_memory(p, 6, floats, sizeof *p->float_pool);
     p->in = program_memory(p, 7, count, sizeof *p->in);
     p->expected = program_memory(p, 8, p->given, sizeof *p->expected);
+    p->least_pool = program_memory(p, 10, count, sizeof *p->least_pool);
     for (p->table_mask = 1; p->table_mask < 4 * (int64_t)p->given; p->table_mask *= 2) continue;
     p->table = program_memory(p, 9, p->table_mask, 2 * sizeof *p->table);
     p->table_mask--;
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < PROGRAM_MEMORY; i++)
         if (!p->memory[i]) return false;
     return true;
 }
@@ -147,9 +167,9 @@ mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, c
     program_reader r = {code, code + count, false};
     mg_program *p = calloc(1, sizeof *p);
     if (!p) return mg_fail(MG_ENOMEM, sizeof *p, 0);
-    p->slots = (int32_t)read_within(&r, 0, count);
+    p->slots = (int32_t)read_within(&r, 0, mg_min(count, INT32_MAX));
     p->given = (int32_t)read_within(&r, 0, p->slots);
-    p->steps = (int32_t)read_within(&r, 0, count);
+    p->steps = (int32_t)read_within(&r, 0, mg_min(count, INT32_MAX));
     p->int_count = read_within(&r, 0, count);
     p->float_count = read_within(&r, 0, count);
     p->writes = read_within(&r, 0, 1);
@@ -166,7 +186,7 @@ mg_program *mg_program_new(int64_t count, const int64_t *code, int64_t floats, c
         read_step(&r, p, &p->list[i], &slots, &ints, &reals, p->float_pool + floats);
     for (int64_t i = 0; i < p->int_count && !r.failed; i++) {
         int64_t step = read_within(&r, 0, p->steps - 1), place = read_within(&r, 0, count);
-        if (r.failed || p->list[step].ints + place >= ints) r.failed = true;
+        if (r.failed || !step_is_number(&p->list[step], place)) r.failed = true;
         else p->live_ints[i] = p->list[step].ints + place;
     }
     for (int64_t i = 0; i < p->float_count && !r.failed; i++) {
@@ -187,11 +207,25 @@ static int64_t program_now(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* The array in a slot, or NULL for no slot. *sound becomes false if the slot is empty, or if its
+ * dtype is below the least one. */
+MG_INLINE mg_array *program_input(const mg_program *p, int32_t slot, int least, bool *sound) {
+    if (slot < 0) return NULL;
+    mg_array *x = p->arrays[slot];
+    if (!x || x->dtype < least) *sound = false;
+    return x;
+}
+
 static int program_step_run(mg_program *p, const program_step *s) {
     mg_arrays out;
     mg_saved saved = {{NULL}, INT64_MAX};
-    for (int32_t i = 0; i < s->inputs; i++) p->in[i] = s->in[i] < 0 ? NULL : p->arrays[s->in[i]];
-    for (int i = 0; i < 3; i++) saved.arrays[i] = s->saved[i] < 0 ? NULL : p->arrays[s->saved[i]];
+    bool sound = true;
+    for (int32_t i = 0; i < s->inputs; i++) p->in[i] = program_input(p, s->in[i], s->least[i], &sound);
+    for (int i = 0; i < 3; i++) saved.arrays[i] = program_input(p, s->saved[i], MG_BOOL, &sound);
+    if (!sound) {
+        mg_fail_code(MG_EARG, p->at, 0);
+        return MG_PROGRAM_FAILED;
+    }
     int code = mg_run(s->op, s->inputs, p->in, &(mg_args){s->ints, s->floats, &saved}, &out);
     if (s->expected >= 0) return (code != 0) != s->expected ? MG_PROGRAM_DIFFERS : MG_PROGRAM_DONE;
     if (code) return MG_PROGRAM_FAILED;
@@ -207,19 +241,21 @@ static int program_step_run(mg_program *p, const program_step *s) {
     return MG_PROGRAM_DONE;
 }
 
+static _Thread_local int program_state; /* of this thread's last run; its address names the thread */
+
 static int program_go_on(mg_program *p) {
     int64_t end = 0;
-    p->state = MG_PROGRAM_DONE;
+    program_state = MG_PROGRAM_DONE;
     for (int32_t looked = 1; p->at < p->steps; p->at++, looked++) {
         if (looked % PROGRAM_LOOK == 0) {
             mg_gil_give_up();
             int64_t now = program_now();
             if (!end) end = now + PROGRAM_PAUSE;
-            else if (now > end) return p->state = MG_PROGRAM_PAUSED;
+            else if (now > end) return program_state = MG_PROGRAM_PAUSED;
         }
-        if ((p->state = program_step_run(p, &p->list[p->at]))) return p->state;
+        if ((program_state = program_step_run(p, &p->list[p->at]))) return program_state;
     }
-    return p->state;
+    return program_state;
 }
 
 /* The number of the first array on the same buffer, among those since the table was cleared. */
@@ -256,12 +292,14 @@ int mg_program_accepts(void *program, int count, mg_array **given) { return prog
 int mg_program_run(void *program, int count, mg_array **given, int numbers, const int64_t *ints, int reals,
                    const double *floats) {
     mg_program *p = program;
-    if (count != p->given || numbers != p->int_count || reals != p->float_count || !program_fits(p, count, given))
-        return p->state = MG_PROGRAM_MISFIT;
-    for (int32_t i = 0; i < p->slots; i++) {
-        mg_release(p->arrays[i]);
-        p->arrays[i] = i < count && given[i] ? mg_retain(given[i]) : NULL;
+    void *nobody = NULL, *me = &program_state;
+    if (!atomic_compare_exchange_strong(&p->owner, &nobody, me))
+        return program_state = nobody == me ? MG_PROGRAM_AGAIN : MG_PROGRAM_BUSY;
+    if (count != p->given || numbers != p->int_count || reals != p->float_count || !program_fits(p, count, given)) {
+        atomic_store(&p->owner, NULL);
+        return program_state = MG_PROGRAM_MISFIT;
     }
+    for (int i = 0; i < count; i++) p->arrays[i] = mg_retain(given[i]);
     for (int i = 0; i < numbers; i++) *p->live_ints[i] = ints[i];
     for (int i = 0; i < reals; i++) *p->live_floats[i] = floats[i];
     p->at = 0;
@@ -286,15 +324,16 @@ mg_array *mg_program_take(void *program, int64_t slot) {
     return made;
 }
 
-/* Releases all arrays. */
-int mg_program_clear(void *program) {
+int mg_program_end(void *program) {
     mg_program *p = program;
+    if (atomic_load(&p->owner) != (void *)&program_state) return MG_OK;
     for (int32_t i = 0; i < p->slots; i++) {
         mg_release(p->arrays[i]);
         p->arrays[i] = NULL;
     }
+    atomic_store(&p->owner, NULL);
     return MG_OK;
 }
 
-int mg_program_state_of(const mg_program *p) { return p->state; }
+int mg_program_state(void) { return program_state; }
 int mg_program_at(const mg_program *p) { return p->at; }

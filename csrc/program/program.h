@@ -11,6 +11,7 @@ typedef struct {
     int32_t expected; /* the answer of a question that was recorded; -1 for any other operation */
     int32_t inputs, outputs, releases;
     const int32_t *in, *out, *release; /* slots read, made, and released afterwards */
+    const int8_t *least;               /* the least dtype that each input may have */
     int32_t saved[3];                  /* slots of the saved arrays */
     bool has_saved, makes;
     int64_t *ints;
@@ -23,10 +24,12 @@ typedef struct {
     const int64_t *shape, *strides;
 } program_given;
 
+enum { PROGRAM_MEMORY = 11 }; /* blocks that a program has */
+
 struct mg_program {
     int32_t slots, given, steps;
-    int32_t at;    /* the step that runs next */
-    int32_t state; /* an mg_program_state of the last run */
+    int32_t at; /* the step that runs next */
+    void *_Atomic owner; /* the thread that runs it; NULL between runs */
     int64_t int_count, float_count; /* live numbers */
     mg_array **arrays;              /* by slot */
     program_step *list;
@@ -34,13 +37,14 @@ struct mg_program {
     int64_t **live_ints; /* where live numbers go */
     double **live_floats;
     int32_t *slot_pool;
+    int8_t *least_pool;
     int64_t *int_pool;
     double *float_pool;
     mg_array **in; /* the inputs of one step */
     uint64_t *table; /* hash table of buffers, each with the first array on it */
     int64_t table_mask;
     bool writes; /* arrays that are given: then it counts which share memory */
-    void *memory[10];
+    void *memory[PROGRAM_MEMORY];
 };
 
 #endif

@@ -20,6 +20,13 @@ typedef struct {
  * refused too. */
 MG_INLINE int64_t op_int(int64_t value) { return mg_max(INT_MIN, mg_min(value, INT_MAX)); }
 
+/* True if no array of a list is NULL. */
+MG_INLINE bool op_all_there(mg_array *const *list, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!list[i]) return false;
+    return true;
+}
+
 /* Reads axes, and returns the address of the next argument. Counts above MG_MAX_NDIM + 1 are cut
  * off. Among so many axes one is always out of range or repeated. */
 MG_INLINE const int64_t *op_axes(const int64_t *i, int64_t *count, int32_t axes[MG_MAX_NDIM + 1]) {

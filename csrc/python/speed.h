@@ -239,6 +239,10 @@ PyObject *speed_link(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *speed_basic_index(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *speed_split(PyObject *module, PyObject *args);
 
+/* ---- recorded programs ---- */
+
+PyObject *replay_function(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 /* ---- lists ---- */
 
 PyObject *speed_from_lists(PyObject *module, PyObject *const *args, Py_ssize_t count);

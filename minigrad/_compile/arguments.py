@@ -18,6 +18,7 @@ from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
     "difference",
+    "each",
     "filled",
     "flatten",
     "form_of",
@@ -152,7 +153,7 @@ def template(x: Any, reached: set[int]) -> Any:
     """A value with holes in place of its tensors, so that it keeps none alive."""
     if id(x) in reached and not isinstance(x, (TensorBase, tuple)):
         return x
-    return _HOLE if isinstance(x, TensorBase) else _each(lambda item: template(item, reached), x)
+    return _HOLE if isinstance(x, TensorBase) else each(lambda item: template(item, reached), x)
 
 
 def filled(x: Any, tensors: list[Any], reached: set[int]) -> Any:
@@ -162,12 +163,12 @@ def filled(x: Any, tensors: list[Any], reached: set[int]) -> Any:
     def fill(x: Any) -> Any:
         if x is _HOLE:
             return next(made)
-        return x if id(x) in reached and not isinstance(x, tuple) else _each(fill, x)
+        return x if id(x) in reached and not isinstance(x, tuple) else each(fill, x)
 
     return fill(x)
 
 
-def _each(function: Callable[[Any], Any], x: Any) -> Any:
+def each(function: Callable[[Any], Any], x: Any) -> Any:
     """A container like x with what the function makes of each item; anything else itself."""
     if isinstance(x, (list, tuple)):
         items = [function(item) for item in x]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad._compile.arguments import form_of, is_value, parts
+from minigrad._compile.history import History, NoHistory, outside
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings, first_difference
 from minigrad.nn.module import changes
+from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.tape.hooks import hook_changes
-from minigrad.tape.node import Node
+from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, result_type
 
 __all__ = ["Attempt"]
@@ -45,26 +47,54 @@ class Attempt:
             if x._grad is not None:
                 self._know("grad", x._grad._h, target)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
+        self.begin = next_serial()
+        # where a graph may end: the edge in the recording, and the argument or captured tensor
+        self.sources: dict[Any, Any] = {}
 
     def _know(self, kind: str, array: Any, target: Any) -> None:
-        slot = self.recorder.know(kind, array, target)
-        value = self.recorder.values[slot]
-        if (value.kind, value.source) != (kind, target):
+        count = len(self.recorder.values)
+        value = self.recorder.values[self.recorder.know(kind, array, target)]
+        if len(self.recorder.values) == count:
             self.merged.append(((value.kind, value.source), (kind, target)))
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
+        marked = self._marked()
         self.recorder.begin()
         try:
             result = self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            for x, edge, mark in marked:
+                if x._edge is mark:
+                    x._edge = edge
+                if mark.hooks:
+                    edge.hooks = [*(edge.hooks or ()), *mark.hooks]
+                    mark.hooks = None
+                    self.recorder.failed = f"it registers a hook on {self._name(x)}"
         tensors: list[Any] = []
         form = form_of(args, kwargs, tensors, [])
         same = form == self.kind[0] and list(map(id, tensors)) == list(map(id, self.tensors))
         self.own_arguments = same
         self.containers = _containers(args) | _containers(tuple(kwargs.values()))
         return result
+
+    def _marked(self) -> list[tuple[Any, Any, Any]]:
+        """Tensors with a history, their edges, and the nodes that stand before these meanwhile.
+
+        A backward in the function that goes on behind such a node is thereby seen.
+        """
+        marked = []
+        for x, target in zip(self.known, self.targets, strict=True):
+            edge: Any = x
+            if type(x._edge) is Node:
+                edge = record(outside, None, (), None, x._edge)
+                marked.append((x, x._edge, edge))
+                x._edge = edge
+            elif x._edge is not LEAF:
+                continue
+            self.sources[edge] = target
+        return marked
 
     def recorded(self, result: Any) -> tuple[Recorded | None, str, bool]:
         """The recorded call; or why there is none, and whether a second attempt may succeed."""
@@ -77,13 +107,25 @@ class Attempt:
             return None, reason, False
         if first_difference(self.surroundings.state_guards):
             return None, "the first step of an optimizer made its state", True
+        living: list[Any] = []
+        try:
+            history = self._history(outputs, living)
+        except NoHistory as why:
+            return (
+                None,
+                f"{why}: compile the step with its backward, or call it under no_grad",
+                False,
+            )
         grads, moved = self._changed()
         left = self._left(outputs, grads)
         explained = {id(x._h) for x in (*left, *[x for _, x in moved])}
+        if history is not None:
+            explained.update([id(self.recorder.values[slot].array) for slot in history.slots])
+        explained.update([id(base._h) for x in outputs for base in _bases(x)])
         kept = self._survivors(explained)
         if kept:
             return (None, *self._blame(kept))
-        return Recorded(self, result, outputs, left, grads, moved), "", False
+        return Recorded(self, result, outputs, left, grads, moved, history, living), "", False
 
     def _left(self, outputs: list[Any], grads: list[tuple[Any, Any]]) -> list[Any]:
         """Tensors that the call leaves: its results, gradients, and what results are views of."""
@@ -93,20 +135,40 @@ class Attempt:
         while waiting:
             x = waiting.pop(0)
             left[id(x)] = x
-            alias = getattr(x, "_alias", ())
-            if len(alias) == 3 and id(x) not in known and id(alias[0]) not in left:
-                waiting.append(alias[0])
+            alias = getattr(x, "_alias", ()) if id(x) not in known and not is_living(x) else ()
+            base = alias[0]() if len(alias) == 1 else alias[0] if alias else None
+            wanted = base is not None and (len(alias) == 3 or id(base) in known)
+            if wanted and id(base) not in left:
+                waiting.append(base)
         return list(left.values())
+
+    def _history(self, outputs: list[Any], made: list[Any]) -> History | None:
+        """The graph behind the results, if a backward outside can go through it.
+
+        The results that have a graph are appended to ``made``.
+        """
+        shown = [*self.known]
+        for x in outputs:
+            if any(x is y for y in shown):
+                continue
+            alias = getattr(x, "_alias", None)
+            others = [y for y in (*self.known, *outputs) if _shares(x, y)]
+            if alias is not None and any(map(is_living, (x, *others) if others else ())):
+                raise NoHistory("it returns a view of a tensor that can be seen outside")
+            shown.append(x)
+            if is_living(x):
+                made.append(x)
+        if not made:
+            return None
+        roots = [x._edge for x in made]
+        history = History(roots, self.begin, self.recorder, self.sources)
+        history.metas = [(x.shape, x.dtype) for x in made]
+        return history
 
     def _refusal(self, result: Any, outputs: list[Any], objects: list[Any]) -> str:
         known = {id(x) for x in (*self.known, *[grad for _, _, grad in self.before])}
         grads = {id(x._grad) for x in self.known}
         for x in outputs:
-            if type(x._edge) is Node and x._edge.parents:
-                return (
-                    "it returns a tensor that can be differentiated outside: compile the step with "
-                    "its backward, or call it under no_grad"
-                )
             if id(x) in known or id(x) in grads:
                 continue
             if type(x) is not result_type():
@@ -134,10 +196,22 @@ class Attempt:
             return f"it changes a module: {self.surroundings.modules_difference()}"
         if hook_changes.count != self.hooks:
             return "it adds or removes a hook of a tensor"
+        for step in self.recorder.steps:
+            if step.move is not None and not self._is_ours(step.move.renew):
+                return "it steps an optimizer that it made"
+        for event in self.recorder.events:
+            if callable(event) and not self._is_ours(event):
+                return "it steps a schedule that it made"
         advanced = self.surroundings.advanced()
         if advanced:
             return f"it draws from {advanced}, which no program repeats: use mg.rand and its like"
         return self.surroundings.unknown
+
+    def _is_ours(self, run: Any) -> bool:
+        """True if a method is of an object that was there before."""
+        own = getattr(run, "args", None) or (getattr(run.func, "__self__", None),)
+        owner = own[0] if isinstance(own[0], LRScheduler) else getattr(run.func, "__self__", None)
+        return owner is None or id(owner) in self.surroundings.reached
 
     def _name(self, x: Any) -> str:
         return self.surroundings.names.get(id(x), "an argument")
@@ -177,6 +251,24 @@ class Attempt:
         names = [name for key, name in after.names.items() if id(after.tensors[key]._h) in ids]
         where = f" in {names[0]}" if names else ""
         return f"it keeps a tensor{where} that it made: return the tensor instead", False
+
+
+def is_living(x: Any) -> bool:
+    """True for a result that can be differentiated."""
+    return type(x._edge) is Node and bool(x._edge.parents)
+
+
+def _bases(x: Any) -> Iterator[Any]:
+    """The tensors that x is a view of, which it keeps."""
+    alias: Any = getattr(x, "_alias", ())
+    while len(alias) == 3:
+        x = alias[0]
+        alias = getattr(x, "_alias", ())
+        yield x
+
+
+def _shares(x: Any, y: Any) -> bool:
+    return x is not y and bool(x._h.buffer == y._h.buffer)
 
 
 def _containers(x: Any) -> set[int]:

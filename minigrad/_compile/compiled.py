@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import types
 import warnings
 import weakref
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from minigrad._compile.arguments import difference, form_of, names_of, shown
@@ -19,6 +21,7 @@ from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
+from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import hook_changes, hooks_of, watchers
@@ -27,7 +30,6 @@ from minigrad.tape.node import LEAF
 __all__ = ["Compiled", "CompiledModule"]
 
 MOST_RECORDINGS = 8
-_OF_RECORDINGS = ("recordings", "reasons", "_recorded", "_eager", "_warm", "_shown", "_lock")
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -37,18 +39,9 @@ class Compiled:
     :func:`minigrad.compile` makes these.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], fullgraph: bool = False, verify: bool = False
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
         self.function = function
         self.fullgraph = fullgraph
-        self.verify = verify
-        self._forget()
-        functools.update_wrapper(self, function, updated=())
-        _all.add(self)
-
-    def _forget(self) -> None:
-        """Begin without recordings."""
         self.recordings = 0  # how often the function was recorded
         self.reasons: list[str] = []  # why it was recorded again, or runs without a program
         self._recorded: list[Recorded] = []
@@ -56,14 +49,7 @@ class Compiled:
         self._warm: dict[Any, int] = {}  # kinds of calls that made state, and how often
         self._shown: dict[str, str] = {}  # the arguments of the last recording
         self._lock = threading.RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles have no recordings."""
-        return {key: value for key, value in self.__dict__.items() if key not in _OF_RECORDINGS}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
+        functools.update_wrapper(self, function, updated=())
         _all.add(self)
 
     def __get__(self, owner: Any, _: Any = None) -> Any:
@@ -74,20 +60,41 @@ class Compiled:
             raise AttributeError(name)
         return getattr(self.function, name)
 
+    def __reduce__(self) -> Any:
+        """A copy, and what is read from a pickle, has recorded nothing yet."""
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__dict__.get("__qualname__", "?").split("."):
+            found = getattr(found, name, None)
+        if found is self:  # a decorated function: it is known by its name
+            return self.__qualname__
+        return Compiled, (self.function, self.fullgraph)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.fullgraph)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(deepcopy(self.function, memo), self.fullgraph)
+
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if recorders.active() is not None or vmaps or watchers:
+        if not kwargs:
+            for recorded in self._recorded:
+                if recorded.fast is not None and (result := recorded.fast(args)) is not ...:
+                    if result is not NotImplemented:
+                        return result
+                    try:
+                        return recorded.stopped(args)
+                    except Misfit:
+                        break
+        if recorders.active() is not None or vmaps or watchers or tracers:
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
         others: list[Any] = []
         form = form_of(args, kwargs, tensors, others)
-        edges = [x._edge for x in tensors]
-        kind = form, is_grad_enabled(), default_dtype(), *[edge is LEAF for edge in edges]
+        kind = form, is_grad_enabled(), default_dtype(), _edges_of(tensors)
         if self._eager and kind in self._eager:
-            return self.function(*args, **kwargs)
-        if any(edge is not None and edge is not LEAF for edge in edges):
             return self.function(*args, **kwargs)
         if hook_changes.count and any(map(hooks_of, tensors)):
             return self.function(*args, **kwargs)
@@ -157,7 +164,7 @@ class Compiled:
 
 
 def _after_fork() -> None:
-    """A lock may be held by a thread that the child does not have."""
+    """Locks may be held by threads that a child does not have."""
     for compiled in tuple(_all):
         compiled._lock = threading.RLock()
 
@@ -165,18 +172,78 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
+    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+
+    The number is negative for a tensor with a history.
+    """
+    edges = [x._edge for x in tensors]
+    if not any(edge is not None for edge in edges):
+        return (0,) * len(edges)
+    ids = [id(x) for x in tensors]
+    return tuple(
+        [
+            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
+            for x, edge in zip(tensors, edges, strict=True)
+        ]
+    )
+
+
 class CompiledModule(Module):
-    """A module whose calls are compiled. As in PyTorch it holds the module as ``_orig_mod``."""
+    """A module whose calls are compiled, as PyTorch's OptimizedModule.
+
+    It holds the module as ``_orig_mod``, and has the module's attributes. Names in its state begin
+    with ``_orig_mod``.
+    """
 
     def __init__(self, module: Module, fullgraph: bool = False) -> None:
-        self._orig_mod = module
-        self.compiled = Compiled(module, fullgraph)
-        self.training = module.training
+        self.__dict__["_orig_mod"] = module
+        self.__dict__["compiled"] = Compiled(module, fullgraph)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the module is in training mode."""
+        return bool(self._orig_mod.training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._orig_mod.training = mode
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod" or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._orig_mod, name)
+        try:
+            return getattr(self._orig_mod, name)
+        except AttributeError:
+            return getattr(self.compiled, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
+        if name == "_orig_mod":
+            self.__init__(value, self.compiled.fullgraph)  # type: ignore[misc]
+        elif hasattr(type(self), name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute of the module."""
+        delattr(self._orig_mod, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's output, of a program."""

@@ -6,6 +6,7 @@ The list of integers and the list of floats of a program are laid out in ``csrc/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import sleep
 from typing import Any
 
 from minigrad._compile.recorder import NONE, Step
@@ -13,7 +14,7 @@ from minigrad.runtime.native import Array, call, failure, ffi, kernels, lib, sig
 
 __all__ = ["Differs", "Misfit", "Program"]
 
-_DONE, _PAUSED, _FAILED, _DIFFERS, _MISFIT = range(5)
+_DONE, _PAUSED, _FAILED, _DIFFERS, _MISFIT, _BUSY, _AGAIN = range(7)
 
 
 class Differs(Exception):  # noqa: N818 - no error: the function runs instead
@@ -46,7 +47,8 @@ class Program:
         self.slots = slots
         live = [k for k, step in enumerate(self.steps) if step.move is not None]
         code: list[int] = [slots, len(given), len(self.steps)]
-        code += [sum(len(self.steps[k].ints) for k in live)]
+        numbers = [(k, place) for k in live for place in _numbers(self.steps[k])]
+        code += [len(numbers)]
         code += [sum(len(self.steps[k].floats) for k in live)]
         code.append(int(writes))
         first: dict[int, int] = {}
@@ -60,15 +62,14 @@ class Program:
             code += [len(step.ints), *step.ints, len(step.floats)]
             code += [len(step.outputs), *step.outputs, len(released), *released]
             floats += step.floats
-        for k in live:
-            for place in range(len(self.steps[k].ints)):
-                code += [k, place]
+        for k, place in numbers:
+            code += [k, place]
         for k in live:
             for place in range(len(self.steps[k].floats)):
                 code += [k, place]
         self.code, self.floats = code, floats
         self._pointer = _new(code, floats)
-        self._address = int(ffi.cast("intptr_t", self._pointer))
+        self.address = int(ffi.cast("intptr_t", self._pointer))
 
     def _releases(self) -> list[list[int]]:
         """For each step the slots that no later step reads, which are not results or given."""
@@ -82,30 +83,40 @@ class Program:
 
     def accepts(self, given: list[Array]) -> bool:
         """True if the first given arrays are like those of the recording."""
-        return bool(call(kernels.program_accepts, self._address, given))
+        return bool(call(kernels.program_accepts, self.address, given))
 
     def run(self, given: list[Array], ints: list[int], floats: list[float]) -> list[Array]:
         """Run on these arrays and live numbers, and return the arrays of the results."""
-        address = self._address
-        if call(kernels.program_run, address, given, ints, floats):
-            self._go_on(given)
-        return [call(kernels.program_take, address, slot) for slot in self.results]
+        while call(kernels.program_run, self.address, given, ints, floats):
+            if lib.mg_program_state() != _BUSY:
+                return self.finish()
+            sleep(0)  # another thread runs the program
+        return self._results()
 
-    def _go_on(self, given: list[Array]) -> None:
-        """Go on after a pause until the program is done; raise an error if it stopped."""
-        while (state := lib.mg_program_state_of(self._pointer)) == _PAUSED:
-            if not call(kernels.program_resume, self._address):
-                return
-        if state == _DONE:
-            return
-        if state == _DIFFERS:
-            self.clear()
-            raise Differs
-        if state == _MISFIT:
+    def _results(self) -> list[Array]:
+        try:
+            return [call(kernels.program_take, self.address, slot) for slot in self.results]
+        finally:
+            call(kernels.program_end, self.address)
+
+    def finish(self) -> list[Array]:
+        """The results of a run that stopped. It goes on after a pause, and else is an error.
+
+        Raises Misfit if the run did not begin, and Differs if a question was answered otherwise.
+        """
+        state = lib.mg_program_state()
+        if state in (_MISFIT, _BUSY, _AGAIN):
             raise Misfit
-        raise self._failure(given)
+        try:
+            while state == _PAUSED:
+                if not call(kernels.program_resume, self.address):
+                    return [call(kernels.program_take, self.address, slot) for slot in self.results]
+                state = lib.mg_program_state()
+            raise Differs if state == _DIFFERS else self._failure()
+        finally:
+            call(kernels.program_end, self.address)
 
-    def _failure(self, given: list[Array]) -> Exception:
+    def _failure(self) -> Exception:
         """The error of the step that failed, as that of the call."""
         step = self.steps[self.stopped]
         args: list[Any] = []
@@ -119,9 +130,7 @@ class Program:
                 args.append([next(ints) for _ in range(next(ints))])
             elif kind in "ip":
                 args.append(next(ints))
-        made = failure(step.number, tuple(args))
-        self.clear()
-        return made
+        return failure(step.number, tuple(args))
 
     @property
     def stopped(self) -> int:
@@ -129,11 +138,13 @@ class Program:
         return int(lib.mg_program_at(self._pointer))
 
     def _slot(self, slot: int) -> Any:
-        return None if slot == NONE else call(kernels.program_slot, self._address, slot)
+        return None if slot == NONE else call(kernels.program_slot, self.address, slot)
 
-    def clear(self) -> None:
-        """Release all arrays."""
-        call(kernels.program_clear, self._address)
+
+def _numbers(step: Step) -> list[int]:
+    """The places of an optimizer's integers, among which are lengths of lists of arrays."""
+    takes = signatures[step.number].split(":")[0]
+    return [i for i, kind in enumerate(takes.replace("d", "")) if kind == "i"]
 
 
 def _new(code: list[int], floats: list[float]) -> Any:

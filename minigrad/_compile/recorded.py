@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, is_
+from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
@@ -17,12 +17,17 @@ from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
 from minigrad.random import default_generator
-from minigrad.runtime.dtypes import by_code
-from minigrad.runtime.native import call, kernels, signatures
-from minigrad.tape.hooks import hook_changes, hooks_of
-from minigrad.tape.tensor_base import TensorBase, link, mark, wrap
+from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
+from minigrad.runtime.batched import running as vmaps
+from minigrad.runtime.dtypes import by_code, defaults
+from minigrad.runtime.native import call, kernels
+from minigrad.tape.grad_mode import is_grad_enabled
+from minigrad.tape.hooks import hook_changes, hooks_of, watchers
+from minigrad.tape.node import LEAF, Node
+from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
 
-__all__ = ["Recorded"]
+__all__ = ["Recorded", "planned"]
 
 
 class Recorded:
@@ -39,6 +44,8 @@ class Recorded:
         left: list[Any],
         grads: list[tuple[Any, Any]],
         moved: list[tuple[Any, Any]],
+        history: Any = None,
+        living: Sequence[Any] = (),
     ) -> None:
         recorder, surroundings = attempt.recorder, attempt.surroundings
         self.kind = attempt.kind
@@ -46,19 +53,29 @@ class Recorded:
         self.steps = recorder.steps
         self._remember(attempt)
         slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
-        self._lay_out(recorder, {slot for slot in slots if slot is not None})
+        kept = [slot for slot in slots if slot is not None]
+        self._lay_out(recorder, [*kept, *(history.slots if history else ())])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
         known = self._known_tensors(attempt)
         place = {id(x): k for k, x in enumerate(left)}
+        number = {id(x): k for k, x in enumerate(living)}
         self._left = [
-            known.get(id(x)) or ("made", self._result(x._h, recorder, numbers), x._edge)
+            known.get(id(x))
+            or (
+                ("living", number[id(x)], None)
+                if id(x) in number
+                else ("made", self._result(x._h, recorder, numbers), x._edge)
+            )
             for x in left
         ]
         self._outputs = [place[id(x)] for x in outputs]
         self._grads = [(target, None if g is None else place[id(g)]) for target, g in grads]
         self._moved = [(target, self._result(x._h, recorder, numbers)) for target, x in moved]
-        self._links = _links(left, place, known)
+        self._links = _links(left, place, known, number)
+        self._living = [self._result(x._h, recorder, numbers) for x in living]
+        self._history = history
+        self._kept = [self._kept_at(numbers[slot]) for slot in history.slots] if history else []
         self._single = isinstance(result, TensorBase)
         self._reached = surroundings.reached
         self._template = template(result, self._reached)
@@ -79,15 +96,18 @@ class Recorded:
         self.program = Program(
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
-        self._generators = list({id(g): g for g in recorder.generators}.values())
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        self._generators = list({id(g): g for g in recorder.generators}.values())
         at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
-        self._events = [
-            self._event(event, recorder, at)
-            for event in recorder.events
-            if not isinstance(event, Step) or id(event.move) in at
-        ]
+        events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
+        self._events = [self._event(event, recorder) for event in events]
+        self._steps_of_events = [at[id(e.move)] if isinstance(e, Step) else 0 for e in events]
         recorder.values.clear()
+        plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
+        self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
+        self._argument_edges = tuple([x._edge for x in attempt.tensors])
+        self._records = is_grad_enabled()
+        self.fast = self._accelerated()
 
     def _remember(self, attempt: Any) -> None:
         """What must be as it was, besides the arrays."""
@@ -106,7 +126,7 @@ class Recorded:
         ]
         captured = [one for one in watched if type(one[1]) is not int]
         self._watched = [x for x, *_ in captured]
-        self._edges = [edge for *_, edge, _ in captured]
+        self._edges = [Node if type(edge) is Node else edge for *_, edge, _ in captured]
         self._without = [without for *_, without in captured]
         self._hooks = [hooks_of(x) for x in self._watched]
         self._given_grads = [(k, without) for _, k, edge, without in watched if type(k) is int]
@@ -129,9 +149,9 @@ class Recorded:
 
     # ---- layout ----
 
-    def _lay_out(self, recorder: Recorder, results: set[int]) -> None:
-        """The order of slots: those given that are used, by kind, then those made."""
-        used = set(results)
+    def _lay_out(self, recorder: Recorder, kept: list[int]) -> None:
+        """The order of slots: those given that are used or kept, by kind, then those made."""
+        used: set[int] = set(kept)
         for step in recorder.steps:
             used.update(step.inputs, step.saved or ())
         by_kind: dict[str, list[int]] = {k: [] for k in _KINDS}
@@ -153,27 +173,16 @@ class Recorded:
         self._order = given + made
 
     @staticmethod
-    def _event(event: Any, recorder: Recorder, at: dict[int, int]) -> Event:
+    def _event(event: Any, recorder: Recorder) -> Event:
         if isinstance(event, Step):
-            return _move(event, at[id(event.move)])
+            return _move(event)
         return _act(event if callable(event) else recorder.values[event].source)
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
         """The plan of the program, after all passes."""
-        arrays = [recorder.values[slot].array for slot in self._order]
         first = self._given - len(self._drawn) - len(self._constants)
         constants = range(first, first + len(self._constants))
-        plan = Plan(
-            tuple([Layout.of(x) for x in arrays]),
-            self._given,
-            tuple([_renumbered(step, numbers) for step in recorder.steps]),
-            tuple(self._results),
-            {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
-        )
-        plan = own_constants(plan, constants)
-        for improve in PASSES.values():
-            plan = improve(plan)
-        return plan
+        return planned(recorder, self._order, self._given, constants, numbers, self._results)
 
     def _result(self, array: Any, recorder: Recorder, numbers: dict[int, int]) -> int:
         """The place of an array among the results of the program."""
@@ -184,6 +193,14 @@ class Recorded:
         if number not in self._results:
             self._results.append(number)
         return self._results.index(number)
+
+    def _kept_at(self, number: int) -> int:
+        """The place of a kept array among those given and the results."""
+        if number < self._given:
+            return number
+        if number not in self._results:
+            self._results.append(number)
+        return self._given + self._results.index(number)
 
     # ---- does it fit? ----
 
@@ -196,6 +213,7 @@ class Recorded:
             if not self.surroundings.modules_hold():
                 return self.surroundings.modules_difference()
             self.changes = changes.count
+            self.fast = self._accelerated()
         places: dict[int, int] = {}
         if [places.setdefault(id(x), k) for k, x in enumerate(tensors)] != self._pattern:
             return "other arguments are the same tensor"
@@ -206,13 +224,14 @@ class Recorded:
                 return self._other_grad(self.name_of(k), without)
         watched = self._watched
         if [x._grad is None for x in watched] != self._without or not all(
-            map(is_, map(_edge, watched), self._edges)
+            map(is_, map(_kind_of_edge, watched), self._edges)
         ):
             return self._other_leaf()
         if hook_changes.count != self.hooks:
             if [hooks_of(x) for x in watched] != self._hooks:
                 return "a tensor has other hooks"
             self.hooks = hook_changes.count
+            self.fast = self._accelerated()
         for first, second in self._merged:
             if place_of(self._array(first, tensors)) != place_of(self._array(second, tensors)):
                 return "two tensors lie no longer on the same memory"
@@ -228,7 +247,7 @@ class Recorded:
             name = self.name_of(x)
             if (x._grad is None) is not without:
                 return self._other_grad(name, without)
-            if x._edge is not edge:
+            if _kind_of_edge(x) is not edge:
                 was, now = edge is not None, x._edge is not None
                 return f"{name} required grad: {was}, and requires it now: {now}"
         return "a tensor changed"
@@ -270,6 +289,65 @@ class Recorded:
         given += self._constants
         return given
 
+    def _accelerated(self) -> Callable[[tuple[Any, ...]], Any] | None:
+        """The same run by the accelerator, for calls of tensors alone; None if it has none.
+
+        The function returns Ellipsis, or NotImplemented if the program stopped: see replay.c.
+        """
+        if speed is None or not self._plain or self._acts or self._undo or self._moved:
+            return None
+        if self._history is not None or self._links or self._merged or any(self._own):
+            return None
+        made = [k for k, (source, *_) in enumerate(self._left) if source == "made"]
+        shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
+        if any(shown.count(k) > 1 for k in made) or len(set(self._pattern)) < len(self._pattern):
+            return None
+        if any(self._left[k][0] not in _GIVEN for k in self._outputs) or Node in self._edges:
+            return None
+        if any(self._left[place][0] != "made" for _, place in self._grads if place is not None):
+            return None
+        if hook_changes.count and LEAF in self._argument_edges:
+            return None
+        guards = [triple for guard in self.guards for triple in guard.triples()]
+        guards.append((hook_changes.__dict__, "count", self.hooks))
+        guards.append((changes.__dict__, "count", self.changes))
+        guards.append((defaults, 0, defaults[0]))
+        sources = [(0, k) for k in self._arguments]
+        sources += [(1, x) for x in self._captured]
+        sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
+        sources += [(4, x) for x in self._constants]
+        left = [self._left[k] for k in self._outputs]
+        outputs = [(_GIVEN.index(source), value, edge) for source, value, edge in left]
+        leaves = [(k, without, LEAF) for k, without in self._given_grads]
+        leaves += zip(self._watched, self._without, self._edges, strict=True)
+        description = (
+            self.program.address,
+            self._argument_edges,
+            (recorders.running, vmaps, watchers),
+            self._records,
+            tuple(guards),
+            tuple(leaves),
+            tuple(sources),
+            tuple(self._events),
+            tuple(self.program.results),
+            tuple([(x, None if k is None else self._left[k][1]) for x, k in self._grads]),
+            tuple(outputs),
+            None if self._single else partial(filled, self._template, reached=self._reached),
+            (kernels.program_run, kernels.program_take, kernels.program_end),
+        )
+        return speed.replay(description, LEAF)
+
+    def stopped(self, args: Sequence[Any]) -> Any:
+        """The result after the accelerator's run stopped; Misfit if it did not begin."""
+        notes = [event([], []) for event in self._events]
+        try:
+            made = self.program.finish()
+        except Misfit:
+            raise
+        except BaseException as error:
+            return self._failed(error, [], notes, args, {})
+        return self._finished([], made, notes, args)
+
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
         given = self._arrays(tensors)
@@ -281,32 +359,46 @@ class Recorded:
             back = self._ways_back()
         ints: list[int] = []
         floats: list[float] = []
-        notes: list[Any] = []
-        for event in self._events:
-            event(ints, floats, done, notes)
+        notes = [event(ints, floats, done) for event in self._events]
         given += [x._h for x in done if isinstance(x, TensorBase)]
         undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
         try:
             made = self.program.run(given, ints, floats)
-        except Differs:
-            for array, copy in undo:
-                call(kernels.write, array, copy)
-            return self._instead(back, args, kwargs)
         except Misfit:
             for go_back in back:
                 go_back()
             raise
-        except Exception:
-            if self.program.stopped < self._first_write:  # the function tells more of the error
-                return self._instead(back, args, kwargs)
-            self._settle(notes)
-            raise
-        except BaseException:
-            self._settle(notes)
-            raise
-        for _, note in notes:
-            note()
-        return self._left_behind(made, tensors)
+        except BaseException as error:
+            if isinstance(error, Differs):
+                for array, copy in undo:
+                    call(kernels.write, array, copy)
+            return self._failed(error, back, notes, args, kwargs)
+        return self._finished(given, made, notes, tensors)
+
+    def _failed(
+        self, error: BaseException, back: list[Any], notes: list[Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The function's own result, if the program changed nothing; else the error.
+
+        The function tells more of an error. Optimizers note the steps that were made before it.
+        """
+        unchanged = isinstance(error, Exception) and self.program.stopped < self._first_write
+        if isinstance(error, Differs) or unchanged:
+            for go_back in back:
+                go_back()
+            return self.function(*args, **kwargs)
+        for place, note in zip(self._steps_of_events, notes, strict=True):
+            if note is not None and place < self.program.stopped:
+                note()
+        raise error
+
+    def _finished(
+        self, given: list[Any], made: list[Any], notes: list[Any], tensors: Sequence[Any]
+    ) -> Any:
+        for note in notes:
+            if note is not None:
+                note()
+        return self._left_behind(given, made, tensors)
 
     def _ways_back(self) -> list[Callable[[], Any]]:
         """Functions that undo what is drawn, and what schedules do."""
@@ -319,23 +411,21 @@ class Recorded:
             found += [partial(_restore, one, dict(one)) for one in held]
         return found
 
-    def _instead(self, back: list[Any], args: Any, kwargs: Any) -> Any:
-        """The result of the function itself, after a program that changed nothing."""
-        for go_back in back:
-            go_back()
-        return self.function(*args, **kwargs)
-
-    def _settle(self, notes: list[Any]) -> None:
-        """After an error, note the optimizer steps that were made before it."""
-        for place, note in notes:
-            if place < self.program.stopped:
-                note()
-
-    def _left_behind(self, made: list[Any], tensors: list[Any]) -> Any:
+    def _left_behind(self, given: list[Any], made: list[Any], tensors: Sequence[Any]) -> Any:
+        living = []
+        if self._history is not None:
+            arrays = [*given, *made]
+            ends = [tensors[x] if type(x) is int else x for x in self._history.ends]
+            edges = self._history.edges(
+                [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
+            )
+            living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
         found = []
         for source, value, edge in self._left:
             if source == "made":
                 found.append(wrap(made[value], edge))
+            elif source == "living":
+                found.append(living[value])
             else:
                 x = tensors[value] if type(value) is int else value
                 found.append(x._grad if source == "grad" else x)
@@ -354,11 +444,13 @@ class Recorded:
         return filled(self._template, [found[k] for k in self._outputs], self._reached)
 
 
-def _links(left: list[Any], place: dict[int, int], known: dict[int, Any]) -> list[Any]:
+def _links(
+    left: list[Any], place: dict[int, int], known: dict[int, Any], living: dict[int, int]
+) -> list[Any]:
     """Which of the tensors are views of others, as ``link`` and ``mark`` take it."""
     found = []
     for x in left:
-        alias = getattr(x, "_alias", ()) if id(x) not in known else ()
+        alias = () if id(x) in known or id(x) in living else getattr(x, "_alias", ())
         base = alias[0]() if len(alias) == 1 else alias[0] if alias else None
         if base is not None and id(base) in place:
             found.append((place[id(x)], place[id(base)], *alias[1:]))
@@ -370,7 +462,11 @@ def _restore(held: dict[str, Any], before: dict[str, Any]) -> None:
     held.update(before)
 
 
-_edge = attrgetter("_edge")
+_GIVEN = ("made", "argument", "captured")  # how the accelerator finds what a call returns
+
+
+def _kind_of_edge(x: Any) -> Any:
+    return Node if type(x._edge) is Node else x._edge
 
 
 def _look(array: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
@@ -384,6 +480,32 @@ def _said(look: tuple[str, tuple[int, ...], tuple[int, ...]]) -> str:
 
 
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
+
+
+def planned(
+    recorder: Recorder,
+    order: list[int],
+    given: int,
+    constants: Sequence[int],
+    numbers: dict[int, int],
+    results: Sequence[int],
+) -> Plan:
+    """The plan of what was recorded, after all passes.
+
+    ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
+    """
+    arrays = [recorder.values[slot].array for slot in order]
+    plan = Plan(
+        tuple([Layout.of(x) for x in arrays]),
+        given,
+        tuple([_renumbered(step, numbers) for step in recorder.steps]),
+        tuple(results),
+        {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
+    )
+    plan = own_constants(plan, constants)
+    for improve in PASSES.values():
+        plan = improve(plan)
+    return plan
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
@@ -401,25 +523,22 @@ def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
     )
 
 
-Event = Callable[[list[int], list[float], list[Any], list[Any]], None]
+Event = Callable[..., Any]  # of the lists of live integers and floats, and of what was done
 
 
-def _move(step: Step, place: int) -> Event:
+def _move(step: Step) -> Event:
     """The event that reads the numbers of an optimizer's step anew."""
-    counts = step.ints[: signatures[step.number].count("A")]  # before all other integers
     reals = len(step.floats)
     renew = step.move.renew
 
-    def event(ints: list[int], floats: list[float], done: list[Any], notes: list[Any]) -> None:
+    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
         move = renew()
         if move is None:
             raise Misfit
         options = move.options
-        ints.extend(counts)
         ints.extend(map(int, options[reals:]))
         floats.extend(map(float, options[:reals]))
-        if move.note is not None:
-            notes.append((place, move.note))
+        return move.note
 
     return event
 
@@ -427,7 +546,7 @@ def _move(step: Step, place: int) -> Event:
 def _act(run: Callable[[], Any]) -> Event:
     """The event that draws, or does something else in Python."""
 
-    def event(ints: list[int], floats: list[float], done: list[Any], notes: list[Any]) -> None:
+    def event(ints: list[int], floats: list[float], done: list[Any]) -> None:
         done.append(run())
 
     return event

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
 from minigrad.runtime.recorders import RecordingError
@@ -20,11 +21,11 @@ NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
 # Kernels whose result depends on memory that no kernel wrote.
 _FOREIGN = {"borrow": "memory of NumPy's or of another library"}
-# Kernels that only check, or that are of the process.
-_SKIPPED = {"step_check", "check_writable", "set_num_threads"}
 # Kernels that make an array whose shape depends on values.
 _SHAPELESS = {"nonzero", "repeat_positions", "bincount"}
-_NUMBERS = {"python_float", "python_int", "python_bool"}  # whose results are kept for later calls
+# Kernels that only check, or that are of the process.
+_PYTHONS = {"python_float", "python_int", "python_bool"}
+_SKIPPED = {"step_check", "check_writable", "set_num_threads"}
 _WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | dict.fromkeys(
     (lib.MG_FLOAT16, lib.MG_BFLOAT16), lib.MG_FLOAT32
 )
@@ -84,7 +85,9 @@ class Recorder:
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
         self._drawing = False
-        self._start = 0
+        self._busy = False  # in a call of the recorder's own
+        self.start = 0
+        self.finds_older = False  # unknown arrays from before are constants
 
     # ---- what is known before ----
 
@@ -114,9 +117,15 @@ class Recorder:
 
     # ---- the time of recording ----
 
-    def begin(self) -> None:
-        """Record what this thread computes from here on."""
-        self._start = int(lib.mg_clock_tick())
+    def begin(self, since: int | None = None) -> None:
+        """Record what this thread computes from here on.
+
+        Arrays that are unknown and older than ``since``, or than now, are constants.
+        """
+        for code in (lib.MG_FLOAT32, lib.MG_FLOAT64) if speed is not None else ():
+            speed.one(code)  # made at first use, by no call that is told
+        self.start = int(lib.mg_clock_tick()) if since is None else since
+        self.finds_older = since is not None
         recorders.own.recorder = self
         recorders.running.append(self)
         tracers.append(self._traced)
@@ -140,11 +149,7 @@ class Recorder:
 
     def give_up(self, op: str, why: str) -> None:
         """The function does something that no program repeats: it runs on, and nothing is kept."""
-        if not self._paused:
-            self._refuse(op, why)
-
-    def _refuse(self, op: str, why: str) -> None:
-        if self.failed is None:
+        if not self._paused and self.failed is None:
             file, line = caller()
             self.failed = f"{op} at {file}:{line} {why}"
 
@@ -163,23 +168,26 @@ class Recorder:
     def _traced(self, name: str, args: tuple[Any, ...], made: Any) -> None:
         if threading.get_ident() != self._thread or self._paused or self.failed:
             return
-        if name in _SKIPPED:
+        if self._busy or name in _SKIPPED:
             return
-        with self.paused():
+        self._busy = True
+        try:
             self._record(_numbers[name], args, made)
+        finally:
+            self._busy = False
 
     def _record(self, number: int, args: tuple[Any, ...], made: Any) -> None:
         name = names[number]
         if name in _FOREIGN:
-            self._refuse("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")
+            self.give_up("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")
             return
         if name == "saved_array":
             return  # the same array under another handle
-        if name in _NUMBERS:
+        if name in _PYTHONS:
             self.know("constant", made)
             return
         if name in _SHAPELESS:
-            self._refuse(title_of(number), "makes a tensor whose shape depends on values")
+            self.give_up(title_of(number), "makes a tensor whose shape depends on values")
         takes, result = signatures[number].split(":")
         step = Step(number, [], None, [], [], [], line=caller())
         widens = result != "s"
@@ -199,7 +207,7 @@ class Recorder:
             step.inputs.append(self._input(step, value, widens and kind != "s"))
         elif kind in "ip":
             if kind == "p":
-                self._refuse(names[step.number], "takes an address, which no program repeats")
+                self.give_up(names[step.number], "takes an address, which no program repeats")
             step.ints.append(int(value or 0))
         elif kind == "d":
             step.floats.append(float(value))
@@ -230,12 +238,13 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak or (not array.ndim and not array.writable):  # a number that minigrad keeps
+        numbers = array.weak or (not array.ndim and not array.writable)  # that minigrad keeps
+        if numbers or (self.finds_older and array.version < self.start):
             return self.know("constant", array)
-        self._refuse(
+        self.give_up(
             title_of(step.number),
             "takes a tensor from where no program finds it again: pass it as an argument"
-            if array.version < self._start
+            if array.version < self.start
             else "takes memory that no operation made during the call: pass it as an argument, or "
             "make it before",
         )
@@ -251,8 +260,8 @@ class Recorder:
                 continue
             array = call(kernels.saved_array, saved, i)
             slot = self.slot_of(array)
-            if slot is None and array.version >= self._start and not array.weak:
-                self._refuse(
+            if slot is None and array.version >= self.start and not array.weak:
+                self.give_up(
                     title_of(step.number),
                     "saves a copy for backward, of a storage dtype or of memory that NumPy can "
                     "write: cast it, or clone() it first",
@@ -281,12 +290,12 @@ class Recorder:
         """A tensor that is drawn anew for each run."""
         if self._paused:
             return make()
-        with self.paused():
-            self._drawing = True
-            try:
+        self._drawing = True
+        try:
+            with self.paused():
                 x = make()
-            finally:
-                self._drawing = False
+        finally:
+            self._drawing = False
         slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
         return x

@@ -44,12 +44,26 @@ class Guard:
     ``read`` gives the values that are there now, ``names`` the names of the places.
     """
 
-    __slots__ = ("names", "read", "values")
+    __slots__ = ("names", "places", "read", "values")
 
     def __init__(
-        self, read: Callable[[], Iterable[Any]], values: Iterable[Any], names: Sequence[str]
+        self,
+        read: Callable[[], Iterable[Any]],
+        values: Iterable[Any],
+        names: Sequence[str],
+        places: Sequence[tuple[Any, Any]] | None = None,
     ) -> None:
         self.read, self.values, self.names = read, tuple(values), names
+        self.places = places  # a container and a key for each value, if these say all
+
+    def triples(self) -> list[tuple[Any, Any, Any]]:
+        """The guard as the accelerator checks it: containers, keys and values."""
+        if self.places is None:
+            return [(self, 0, True)]
+        return [(*place, x) for place, x in zip(self.places, self.values, strict=True)]
+
+    def __getitem__(self, _: int) -> bool:
+        return self.holds()
 
     def holds(self) -> bool:
         """True if the values are the same objects, or equal numbers or texts."""
@@ -168,19 +182,21 @@ class Surroundings:
         return self._of_object(x, name)
 
     def _keep(
-        self, read: Callable[[], Iterable[Any]], names: Sequence[str], also: bool = True
+        self,
+        read: Callable[[], Iterable[Any]],
+        names: Sequence[str],
+        places: Sequence[tuple[Any, Any]] | None = None,
     ) -> list[tuple[Any, str]]:
-        guard = Guard(read, read(), names)
-        if also:
-            self.guards.append(guard)
+        guard = Guard(read, read(), names, places)
+        self.guards.append(guard)
         return list(zip(guard.values, names, strict=True))
 
     def _of_module(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.modules.append(x)
         held = x.__dict__
         names = [f"{name}.{key}" for key in held]
-        found = self._keep(held.values, names, also=False)
         self._module_guards.append(Guard(held.values, held.values(), names))
+        found = zip(held.values(), names, strict=True)
         return [*found, (type(x), type(x).__name__)]
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -197,8 +213,11 @@ class Surroundings:
             kept = {k: v for k, v in state.items() if isinstance(v, TensorBase)}
             names = [f"{name}.state[...][{k!r}]" for k in kept]
             found += zip(kept.values(), names, strict=True)
-            read = functools.partial(_tensors_of_state, x, p)
-            self.state_guards.append(Guard(read, kept.values(), names))
+            read = functools.partial(_state_of, x, p)
+            places = [(x.state, p), *[(state, key) for key in kept]]
+            self.state_guards.append(
+                Guard(read, [state, *kept.values()], [f"{name}.state[...]", *names], places)
+            )
         count = [f"len({name}.state)"]
         self.state_guards.append(Guard(lambda: (len(x.state),), (len(x.state),), count))
         return [*found, (type(x), type(x).__name__)]
@@ -219,7 +238,8 @@ class Surroundings:
                 for v, c in zip(code.co_freevars, x.__closure__ or (), strict=True)
                 if any(c is other for other in cells)
             ]
-            found += self._keep(lambda: [cell.cell_contents for cell in cells], named)
+            places = [(cell, ...) for cell in cells]
+            found += self._keep(lambda: [cell.cell_contents for cell in cells], named, places)
         if x.__defaults__:
             found += self._keep(
                 lambda: x.__defaults__, [f"a default of {name}"] * len(x.__defaults__)
@@ -233,7 +253,7 @@ class Surroundings:
         self._reads_live |= not names.isdisjoint(_LIVE)
         known = x.__globals__
         used = [n for n in names if n in known]
-        found += self._keep(_reader(known, used), used)
+        found += self._keep(_reader(known, used), used, [(known, n) for n in used])
         for variable in names:
             module = known.get(variable, sys.modules.get(variable))
             if isinstance(module, ModuleType):
@@ -248,7 +268,8 @@ class Surroundings:
             return []
         held = vars(x)
         used = [key for key in names if key in held]
-        found = self._keep(_reader(held, used), [f"{name}.{key}" for key in used])
+        named = [f"{name}.{key}" for key in used]
+        found = self._keep(_reader(held, used), named, [(held, key) for key in used])
         for value, path in tuple(found):
             if isinstance(value, ModuleType) and depth < 4:
                 found += self._of_python_module(value, path, names, depth + 1)
@@ -392,10 +413,10 @@ def _items_of(held: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:
     return [held[key] for key in keys]
 
 
-def _tensors_of_state(optimizer: Any, p: Any) -> list[Any]:
-    """The tensors of a parameter's state."""
+def _state_of(optimizer: Any, p: Any) -> list[Any]:
+    """The state of a parameter, and the tensors in it."""
     state = optimizer.state.get(p, {})
-    return [value for value in state.values() if isinstance(value, TensorBase)]
+    return [state, *[value for value in state.values() if isinstance(value, TensorBase)]]
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from minigrad._tensor import Tensor
 
 __all__ = [
+    "OVERWRITE",
+    "WRITE_VIEW",
     "KeepGrad",
     "catch_up",
     "check_writable",
@@ -107,7 +109,7 @@ def overwrite(op: str, x: Tensor, source: Tensor) -> Tensor:
         old, new = x._edge, parent_of(fitted)
     except BatchedOperandError:
         raise by_rules("write_error")(op, x.shape, source.shape) from None
-    edge = new if old is None else record(_OVERWRITE, None, (), None, old, new)
+    edge = new if old is None else record(OVERWRITE, None, (), None, old, new)
     _write_recorded(x, x, fitted, edge, new)
     return x
 
@@ -117,7 +119,7 @@ def overwrite_part(
 ) -> None:
     """Write ``source`` over the view of ``x`` that ``row`` makes, which has the same shape."""
     source = s.to(source, x.dtype)
-    edge = record(_WRITE_VIEW, None, (row, args, x.shape), None, x._edge, parent_of(source))
+    edge = record(WRITE_VIEW, None, (row, args, x.shape), None, x._edge, parent_of(source))
     _write_recorded(x, part, source, edge, edge)
 
 
@@ -160,14 +162,14 @@ def _write_recorded(x: Any, part: Any, source: Any, edge: Any, written: Any) -> 
     """
     target = x
     if isinstance(edge, TensorBase):  # the values of a leaf were copied in: x is not this leaf
-        edge = written = record(_OVERWRITE, None, (), None, None, edge)
+        edge = written = record(OVERWRITE, None, (), None, None, edge)
     alias = getattr(x, "_alias", None)
     while alias is not None:
         parent, row, args = alias
         alias = getattr(parent, "_alias", None)
         before = parent._edge if alias is None or x._h.size < parent._h.size else None
         about = (row, args, parent.shape)
-        edge = written = record(_WRITE_VIEW, None, about, None, before, written)
+        edge = written = record(WRITE_VIEW, None, about, None, before, written)
         x = parent
     changes: list[Change] = []
     _renew(changes, x, edge)
@@ -445,4 +447,4 @@ class _Outdated:
         return cls.vjp(node, None)
 
 
-_WRITE_VIEW, _OVERWRITE, _OUTDATED = _WriteView(), _Overwrite(), _Outdated()
+WRITE_VIEW, OVERWRITE, _OUTDATED = _WriteView(), _Overwrite(), _Outdated()

@@ -184,8 +184,8 @@ def grad(
     ]
     if create_graph:
         results = [
-            _constant(g, edge) if g is not None and g._edge is None else g
-            for g, edge in zip(results, edges, strict=True)
+            constant(g, x) if g is not None and g._edge is None else g
+            for g, x in zip(results, input_list, strict=True)
         ]
     return tuple(_unshared(results, given))
 
@@ -248,11 +248,10 @@ class _Constant:
 _CONSTANT = _Constant()
 
 
-def _constant(g: Tensor, edge: Any) -> Tensor:
-    """The same values, to be differentiated by the input at ``edge``: that gives zeros."""
-    return wrap(
-        call(kernels.view_alias, g._h), record(_CONSTANT, None, (g.shape, g.dtype), None, edge)
-    )
+def constant(g: Any, x: Any) -> Any:
+    """The values of g, to be differentiated by x: that gives zeros."""
+    node = record(_CONSTANT, None, (x.shape, x.dtype), None, parent_of(x))
+    return wrap(call(kernels.view_alias, g._h), node)
 
 
 _MODULES = ("anomaly_mode", "functional", "graph", "variable")

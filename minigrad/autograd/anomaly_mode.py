@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedArray
 from minigrad.runtime.caller import caller
 from minigrad.runtime.dtypes import by_code, float32
 from minigrad.runtime.lazy_numpy import np
@@ -297,6 +298,8 @@ def _counts(array: Array) -> tuple[int, int]:
 
 def _arrays(given: Any) -> Iterator[Array]:
     """The arrays in the arguments or the result of a kernel, also those that the tape saved."""
+    while type(given) is BatchedArray:  # in vmap: that of all slices
+        given = given.held
     if isinstance(given, Array):
         yield given
     elif isinstance(given, (tuple, list)):

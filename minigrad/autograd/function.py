@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import weakref
@@ -13,7 +14,7 @@ from minigrad._tensor.inplace import check_writable, shows_tracked, update
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import no_grad
-from minigrad.runtime.batched import BatchedOperandError, by_rules
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
@@ -122,16 +123,15 @@ class Function:
         """Run forward on the arguments and record the operation. An instance runs once."""
         if "_used" in self.__dict__:
             return type(self)()(*args)
+        if running and by_rules("level_of")(args) is not None:  # in vmap: a call for each slice
+            name = type(self).__name__
+            return by_rules("looped")(name, lambda *given: copy.copy(self)(*given), *args)
         self._used = True
         self.needs_input_grad = tuple(
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        try:
-            watch = _Watch(args, self.needs_input_grad) if recorded else None
-        except BatchedOperandError:  # in vmap: a call for each slice
-            cls = type(self)
-            return by_rules("looped")(cls.__name__, lambda *given: cls()(*given), *args)
+        watch = _Watch(args, self.needs_input_grad) if recorded else None
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -581,8 +581,6 @@ class _FunctionOp:
         self, name: str, node: Node, kept: tuple[Any, ...], given: list[Any]
     ) -> tuple[Any, Node | None]:
         """The result of backward or jvp, and the edge of what the tape does not know of it."""
-        import copy
-
         context = copy.copy(self.function)  # one for each run: several threads may be at it
         context._kept = kept
         unknown = context._unknown

@@ -203,9 +203,12 @@ class _HookedOp:
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
         return self._run(node, g, rules(self.op)[1])
 
-    def jvp(self, node: Node, tangents: Sequence[Any]) -> Any:
-        """Refuse: hooks change gradients."""
-        raise forward_hook_error(self.name)
+    @property
+    def jvp(self) -> Any:
+        """The rule of forward mode; RuntimeError unless all hooks were removed."""
+        if self.before or self.after:
+            raise forward_hook_error(self.name)
+        return None if type(self.op) is Row else getattr(self.op, "jvp", None)
 
     def _run(self, node: Node, g: Any, rule: Callable[[Node, Any], Any]) -> list[Any]:
         for before in tuple(self.before):

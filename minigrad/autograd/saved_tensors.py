@@ -92,7 +92,7 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
         leaves = [p for p in node.parents or () if isinstance(p, TensorBase)]
         if type(node.saved) is Saved:
             node.saved = Packed(self, node.saved, leaves, node.op.name)
-            node.op = PackedOp(node.op)
+            node.op = PackedOp(node.op, (out.shape, out.dtype))
         if any(type(x) is SavedValues for x in node.args):
             node.args = tuple(
                 [
@@ -226,8 +226,9 @@ class PackedOp:
 
     jvp = None  # a row's own formulas want its arrays: forward mode transposes graph_vjp
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: Any, meta: Any) -> None:
         self.op = op
+        self.meta = meta  # shape and dtype of the output, which forward mode asks for
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
@@ -264,9 +265,7 @@ class PackedValues:
         values._saved = None
 
     def _whole(self) -> SavedValues:
-        whole = SavedValues(None, self._values._tensor)
-        whole._saved, whole._made = self._packed.saved(), self._values._made
-        return whole
+        return self._values.like(self._packed.saved(), self._values.edge)
 
     def handles(self, op: str) -> tuple[Array | None, ...]:
         """The operand or None, and what was made."""

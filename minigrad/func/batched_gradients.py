@@ -7,6 +7,7 @@ By an input without one the pass would add up the slices: it runs once for each 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import autograd
@@ -15,6 +16,7 @@ from minigrad.autograd.recording import unshared
 from minigrad.func.batched_tensor import (
     BatchedTensor,
     Level,
+    every_slice,
     has_level,
     is_batched,
     level_of,
@@ -48,6 +50,13 @@ def gradients(
         "materialize_grads": materialize_grads,
     }
     upstream = [_upstream(y, g) for y, g in zip(outputs, upstream, strict=True)]
+    found = _found(outputs, inputs, upstream, how)
+    if create_graph:
+        found = [g if g is None else _connected(g, x) for g, x in zip(found, inputs, strict=True)]
+    return tuple(found)
+
+
+def _found(outputs: Any, inputs: Any, upstream: Any, how: Any) -> Sequence[Any]:
     level = level_of(outputs)
     if level is None:
         return _of_shared_outputs(outputs, inputs, upstream, how)
@@ -62,7 +71,18 @@ def gradients(
             wanted = [_strip(inputs[i], level, False) for i in some]
             for i, g in zip(some, run(level, physical, wanted, started, more), strict=True):
                 results[i] = g
-    return tuple(results)
+    return results
+
+
+def _connected(g: Any, x: Any) -> Any:
+    """A gradient that can be differentiated by its input, also where it is constant."""
+    if g._edge is not None:
+        return g
+    if type(g) is BatchedTensor:
+        return made(g._level, _connected(g._physical, x))
+    while type(x) is BatchedTensor:
+        x = x._physical
+    return autograd.constant(g, x)
 
 
 def _upstream(y: Any, g: Any) -> Any:
@@ -123,10 +143,29 @@ def _of_each_slice(level: Level, outputs: Any, inputs: Any, upstream: Any, how: 
         alone = f.unsqueeze(creation.arange(level.size) == place, -1)
         some = [f.where(_lined(alone, g), g, 0.0) for g in upstream]
         passes.append(autograd.grad(outputs, inputs, some, **how))
-    return [
-        None if any(g is None for g in each) else _with_level(f.stack(each), level)
-        for each in zip(*passes, strict=True)
-    ]
+    if any(map(_has_nan, passes)):
+        # Alone, a slice whose values are infinite or NaN makes none of the others' gradients NaN.
+        nothing = [creation.zeros_like(g) for g in upstream]
+        if _has_nan(autograd.grad(outputs, inputs, nothing, **how)):
+            raise RuntimeError(
+                "[grad] by a tensor that all slices share, infinite or NaN values of one slice "
+                "make NaN of the others' gradients: use mg.func.grad, which gives each slice its "
+                'own, or call vmap with fallback="loop"'
+            )
+    return [_stacked(each, level) for each in zip(*passes, strict=True)]
+
+
+def _has_nan(found: Any) -> bool:
+    return any(bool(f.isnan(every_slice(g)).any().item()) for g in found if g is not None)
+
+
+def _stacked(each: Any, level: Level) -> Any:
+    """The gradients of each slice; None where no slice has one."""
+    like = next((g for g in each if g is not None), None)
+    if like is None:
+        return None
+    whole = [creation.zeros_like(like) if g is None else g for g in each]
+    return _with_level(f.stack(whole), level)
 
 
 def _lined(mask: Any, g: Any) -> Any:
@@ -162,11 +201,11 @@ def _of_batched_upstream(outputs: Any, inputs: Any, upstream: Any, how: Any) -> 
 
 def _by_formulas(outputs: Any, inputs: Any, upstream: Any, how: Any) -> list[Any]:
     graph = how["create_graph"]
-    retain = graph if how["retain_graph"] is None else how["retain_graph"]
     edges = [parent_of(x) for x in inputs]
     started = [g if graph else g.detach() for g in upstream]
     roots = [parent_of(y) for y in outputs]
-    found = run_gradients(roots, started, retain, True, set(edges))
+    # The graph is kept: a rule that takes no batch ends this pass, and each slice has its own.
+    found = run_gradients(roots, started, True, True, set(edges))
     absent = how["allow_unused"] and not how["materialize_grads"]
     results: list[Any] = []
     for x, edge in zip(inputs, edges, strict=True):
@@ -188,12 +227,7 @@ def _of_each_upstream(
     for place in range(level.size):
         some = [g._physical.select(0, place) if is_batched(g, level) else g for g in upstream]
         passes.append(autograd.grad(outputs, inputs, some, **how))
-    return tuple(
-        [
-            None if any(g is None for g in each) else made(level, f.stack(each))
-            for each in zip(*passes, strict=True)
-        ]
-    )
+    return tuple([_stacked(each, level) for each in zip(*passes, strict=True)])
 
 
 # ---- forward mode --------------------------------------------------------------------------------

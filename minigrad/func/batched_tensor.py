@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from minigrad import functions as f
@@ -30,7 +31,11 @@ _numbers = itertools.count()
 
 
 class Level:
-    """One running vmap: the size of its batch. An inner level has a higher number."""
+    """One vmap: the size of its batch. An inner level has a higher number.
+
+    It runs from ``begin`` on until ``alive`` becomes false, which is one store. What an interrupt
+    then leaves in the lists of levels is removed by the next vmap.
+    """
 
     __slots__ = ("alive", "number", "size")
 
@@ -38,23 +43,37 @@ class Level:
         self.size = size
         self.number = next(_numbers)
         self.alive = True
+
+    def begin(self) -> None:
+        """Run from here on."""
+        _forget_ended()
         running.append(self)
-        levels_of_thread().append(self)
+        _levels().append(self)
 
     def end(self) -> None:
         """No tensor of this level can be used from here on."""
         self.alive = False
-        running.remove(self)
-        levels_of_thread().remove(self)
+        _forget_ended()
 
 
 _own = threading.local()
 
 
-def levels_of_thread() -> list[Level]:
-    """The vmaps in which this thread is, from the outermost on."""
+def _levels() -> list[Level]:
     levels: list[Level] = _own.__dict__.setdefault("levels", [])
     return levels
+
+
+def levels_of_thread() -> list[Level]:
+    """The vmaps in which this thread is, from the outermost on."""
+    return [level for level in _levels() if level.alive]
+
+
+def _forget_ended() -> None:
+    for levels in (running, _levels()):
+        for level in [level for level in levels if not level.alive]:
+            with suppress(ValueError):  # another thread did so
+                levels.remove(level)
 
 
 def no_value(op: str) -> BatchedValueError:

@@ -113,12 +113,14 @@ def _together(
     """The results of all slices in one call, and where their new dimensions are."""
     level = Level(size)
     try:
+        level.begin()
         args, kwargs = mapped(partial(_batched, level), given, cut)
         with drawn_by(draws):
             result = func(*args, **kwargs)
         dims = _spread("out_dims", out_dims, result)
         return mapped(partial(_unbatched, level), result, dims), dims
     finally:
+        level.alive = False  # also where an interrupt comes as end() is called
         level.end()
 
 

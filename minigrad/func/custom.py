@@ -75,6 +75,7 @@ class _OfTensors(Function):
 
     rule: tuple[Any, Any, bool]  # the functions, and whether the second takes the output
     kwargs: dict[str, Any]
+    names: list[str]  # of the tensors by keyword
     count: int  # of results
     places: list[int]  # of the tensors among the arguments
     others: list[Any]  # the arguments that are none
@@ -84,11 +85,14 @@ class _OfTensors(Function):
         result = ctx.rule[0](*map(ctx.given, args), **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
         made = tuple([ctx.tensor_of(y, f"output {k}") for k, y in enumerate(outputs)])
-        ctx.kwargs, ctx.count = kwargs, len(made)
+        ctx.names = [key for key, x in kwargs.items() if isinstance(x, TensorBase)]
+        ctx.kwargs = {key: x for key, x in kwargs.items() if key not in ctx.names}
+        ctx.count = len(made)
         ctx.places = [k for k, x in enumerate(args) if isinstance(x, TensorBase)]
         ctx.others = [None if isinstance(x, TensorBase) else x for x in args]
         kept = made if ctx.rule[2] else ()
-        ctx.save_for_backward(*[args[k] for k in ctx.places], *kept)
+        tensors = [args[k] for k in ctx.places], kept, [kwargs[key] for key in ctx.names]
+        ctx.save_for_backward(*[x for some in tensors for x in some])
         return made if isinstance(result, tuple) else made[0]
 
     @staticmethod
@@ -97,9 +101,10 @@ class _OfTensors(Function):
         for k, x in zip(ctx.places, saved, strict=False):
             args[k] = ctx.given(x)
         g = tuple(map(ctx.lent, upstream))
-        kwargs = dict(ctx.kwargs)
+        first, last = len(ctx.places), len(saved) - len(ctx.names)
+        kwargs = {**ctx.kwargs, **dict(zip(ctx.names, saved[last:], strict=True))}
         if ctx.rule[2]:
-            output = tuple(map(ctx.given, saved[len(ctx.places) :]))
+            output = tuple(map(ctx.given, saved[first:last]))
             kwargs["output"] = output if ctx.count > 1 else output[0]
         returned = ctx.rule[1](g if ctx.count > 1 else g[0], *args, **kwargs)
         gradients = list(returned) if isinstance(returned, (tuple, list)) else [returned]

@@ -137,6 +137,8 @@ def looped(name: str, function: Any, *args: Any) -> Any:
 def _cut_tree(x: Any, level: b.Level, place: int) -> Any:
     if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
         return type(x)([_cut_tree(one, level, place) for one in x])
+    if type(x) is dict:
+        return {key: _cut_tree(one, level, place) for key, one in x.items()}
     if b.is_batched(x, level):
         return x._physical.select(0, place)
     return x

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import linalg
+from minigrad.autograd.before import Before
 from minigrad.functions.creation import tensor, zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.predicates import is_tensor
@@ -22,7 +23,7 @@ from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import Saved, call, kernels, save_as_is, saved_handle
 from minigrad.tape.engine import ends, gradients
 from minigrad.tape.grad_mode import is_grad_enabled
-from minigrad.tape.node import Node, next_serial, record
+from minigrad.tape.node import Node, record
 from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
 
 __all__ = ["custom_root", "fixed_point"]
@@ -119,8 +120,9 @@ def _root(op: str, residual: Any, solve: Any, tol: float) -> Callable[..., Any]:
             x = solve(*[p.detach() if is_tensor(p) else p for p in params], **kwargs)
         if not is_tensor(x):
             x = tensor(x)
+        x = wrap(call(kernels.copy, x._h))  # solve may write into its own again
         problem = _Problem(op, residual, kwargs)
-        used = problem.checked(x.detach(), params, tol)
+        used = problem.checked(x, params, tol)
         return _recorded(problem, x, params, used)
 
     root.__name__ = root.__qualname__ = getattr(residual, "__name__", "root")
@@ -129,6 +131,8 @@ def _root(op: str, residual: Any, solve: Any, tol: float) -> Callable[..., Any]:
 
 class _Problem:
     """A residual, with what does not change from one backward to the next."""
+
+    before: Before  # of the call that checked the root
 
     def __init__(self, op: str, residual: Callable[..., Any], kwargs: dict[str, Any]) -> None:
         self.op, self.residual, self.kwargs = op, residual, kwargs
@@ -151,11 +155,11 @@ class _Problem:
         if not x.dtype.is_floating_point:
             raise TypeError(f"[{self.op}] solve returned {x.dtype.name}: unknowns are floats")
         at, given = _fresh(x), [_fresh(p) for p in params]
-        begin = next_serial()
+        self.before = Before()
         r = self(at, given)
         own = {id(at), *map(id, given)}
         roots = [r._edge] if type(r._edge) is Node else []
-        used = [end for end in ends(roots, begin) if id(end) not in own]
+        used = [end for end in ends(roots, self.before.serial) if id(end) not in own]
         older = [end for end in used if type(end) is Node]
         if older:
             raise RuntimeError(
@@ -168,6 +172,7 @@ class _Problem:
                 f"[{self.op}] the residual is up to {size:.3g} at what solve returned, which is no "
                 f"root: the gradient would be wrong; solve further, or allow tol > {tol:g}"
             )
+        self.before.keep(roots)
         return used if is_grad_enabled() else []
 
 
@@ -187,8 +192,9 @@ class _RootOp:
 
     lends = True  # the residual's hooks and Functions may write over the gradient
 
-    def __init__(self, problem: _Problem, count: int) -> None:
+    def __init__(self, problem: _Problem, count: int, meta: Any) -> None:
         self.problem, self.count = problem, count  # of the parameters that are given
+        self.meta = meta  # shape and dtype of the root, which forward mode asks for
         self.name = problem.op
 
     @no_grad
@@ -201,6 +207,7 @@ class _RootOp:
         return self._run(node, g, True)
 
     def _run(self, node: Node, g: Any, graph: bool) -> list[Any]:
+        self.problem.before.check(self.name)
         edges = (node, *(node.parents or ()))
         x, *params = [
             wrap(saved_handle(kept, 0, self.name), edge) if type(kept) is Saved else kept
@@ -218,10 +225,11 @@ def _recorded(problem: _Problem, x: Any, params: Sequence[Any], used: Sequence[A
     """The root with a place on the tape."""
     every = (*params, *used)
     parents = [parent_of(p) if isinstance(p, TensorBase) else None for p in every]
-    out = wrap(call(kernels.copy, x._h))
+    out = wrap(call(kernels.view_alias, x._h))
     if is_grad_enabled() and any(p is not None for p in parents):
         kept = [save_as_is(p._h) if isinstance(p, TensorBase) else p for p in (out, *every)]
-        out._edge = record(_RootOp(problem, len(params)), tuple(kept), (), None, *parents)
+        op = _RootOp(problem, len(params), (x.shape, x.dtype))
+        out._edge = record(op, tuple(kept), (problem.before,), None, *parents)
     return out
 
 

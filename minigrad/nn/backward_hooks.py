@@ -5,7 +5,8 @@ Inputs and outputs of the module pass through an identity function, whose backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from minigrad.autograd import Function
@@ -15,17 +16,25 @@ __all__ = ["Watched"]
 
 
 class _Passing(Function):
-    """Identity function of several tensors. ``see`` gets their gradients, and may change them."""
+    """Identity function of several tensors. ``see`` gets their gradients, and may change them.
+
+    It also gets the number of the call: a vmap makes one for each slice.
+    """
 
     @staticmethod
-    def forward(ctx: Any, see: Callable[[tuple[Any, ...]], tuple[Any, ...]], *xs: Any) -> Any:
-        ctx.see = see
+    def forward(
+        ctx: Any,
+        see: Callable[[int, tuple[Any, ...]], tuple[Any, ...]],
+        numbers: Iterator[int],
+        *xs: Any,
+    ) -> Any:
+        ctx.see, ctx.number = see, next(numbers)
         ctx.set_materialize_grads(False)
         return xs
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return (None, *ctx.see(gradients))
+        return (None, None, *ctx.see(ctx.number, gradients))
 
 
 def _wanted(values: tuple[Any, ...]) -> list[int]:
@@ -44,7 +53,8 @@ class Watched:
 
     def __init__(self, module: Any, before: list[Any], after: list[Any]) -> None:
         self.module, self.before, self.after = module, before, after
-        self.outgoing: tuple[Any, ...] = ()
+        self.outgoing: dict[int, tuple[Any, ...]] = {}  # by the number of the slice of a vmap
+        self.calls: dict[str, int] = {}  # of the identity, for inputs and outputs
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, passed through the identity that calls the hooks."""
@@ -68,16 +78,18 @@ class Watched:
 
     def _passed(self, values: tuple[Any, ...], places: list[int], see: Any) -> tuple[Any, ...]:
         """The values, with the tensors at these positions passed through the identity."""
-        changed = list(values)
-        for k, x in zip(places, _Passing.apply(see, *[values[k] for k in places]), strict=True):
+        changed, numbers = list(values), count()
+        passed = _Passing.apply(see, numbers, *[values[k] for k in places])
+        self.calls[see.__name__] = next(numbers)
+        for k, x in zip(places, passed, strict=True):
             changed[k] = x
         return tuple(changed)
 
-    def _see_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _see_outputs(self, number: int, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         full = _spread(gradients, self.out_places, self.out_count)
         for hook in tuple(self.before):
             full = self._changed(hook.function(self.module, full), full, "output")
-        self.outgoing = full
+        self.outgoing[number] = full
         if not self.places:  # no input gets a gradient, so the hooks are called now
             for hook in tuple(self.after):
                 none = (None,) * self.count
@@ -89,10 +101,17 @@ class Watched:
                     )
         return tuple([full[k] for k in self.out_places])
 
-    def _see_inputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _see_inputs(self, number: int, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.calls["_see_inputs"] != self.calls["_see_outputs"]:
+            raise RuntimeError(
+                f"[{type(self.module).__name__}] in vmap a backward hook gets the gradients of one "
+                "slice, and here all slices share the input: hand it to vmap too, or take the "
+                "gradient by mg.func.grad"
+            )
         full = _spread(gradients, self.places, self.count)
+        outgoing = self.outgoing.pop(number, (None,) * self.out_count)
         for hook in tuple(self.after):
-            full = self._changed(hook.function(self.module, full, self.outgoing), full, "input")
+            full = self._changed(hook.function(self.module, full, outgoing), full, "input")
         return tuple([full[k] for k in self.places])
 
     def _changed(self, given: Any, full: tuple[Any, ...], what: str) -> tuple[Any, ...]:

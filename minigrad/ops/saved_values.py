@@ -15,17 +15,24 @@ T = Any  # a Tensor, whose class this layer may not import
 class SavedValues:
     """Argument of a row: an operand, or None, and the arrays that the kernel saved.
 
-    ``tensor`` makes a tensor of the saved operand, with its edge at the time of saving.
+    ``tensor`` makes a tensor of the saved operand and its edge at the time of saving.
     """
 
-    __slots__ = ("_made", "_saved", "_tensor", "_unsaved")
+    __slots__ = ("_made", "_saved", "_tensor", "_unsaved", "edge")
 
     _saved: Any
 
-    def __init__(self, operand: T | None, tensor: Callable[[Array], T]) -> None:
+    def __init__(self, operand: T | None, edge: Any, tensor: Callable[[Array, Any], T]) -> None:
         # the operand until the forward saves it
         self._unsaved = None if operand is None else operand._h
         self._tensor = tensor
+        self.edge = edge  # of the operand
+
+    def like(self, saved: Any, edge: Any) -> SavedValues:
+        """The same argument with other arrays, and with another edge of the operand."""
+        made = SavedValues(None, edge, self._tensor)
+        made._saved, made._made = saved, self._made
+        return made
 
     def take(self) -> Array | None:
         """The operand for the forward, or None."""
@@ -47,7 +54,7 @@ class SavedValues:
     def operand(self, op: str) -> T | None:
         """The operand as a tensor for a formula. Raises RuntimeError if it was overwritten."""
         handle = self._operand(op)
-        return None if handle is None else self._tensor(handle)
+        return None if handle is None else self._tensor(handle, self.edge)
 
     def _operand(self, op: str) -> Array | None:
         given = self._saved.buffer(0)

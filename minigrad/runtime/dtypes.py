@@ -108,12 +108,12 @@ by_name = {d.name: d for d in _ALL}
 _by_type: dict[object, DType] = {bool: bool_, int: int64, float: float64}
 
 
-_default = [float32]
+defaults = [float32]  # the default dtype, as the only item
 
 
 def default_dtype() -> DType:
     """The dtype of new floats: float32 unless ``set_default_dtype`` was called."""
-    return _default[0]
+    return defaults[0]
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -132,12 +132,12 @@ def set_default_dtype(dtype: Any) -> None:
     kind = as_dtype(dtype)
     if kind not in (float32, float64):
         raise TypeError(f"[set_default_dtype] {kind.name} is not float32 or float64")
-    _default[0] = kind
+    defaults[0] = kind
 
 
 def get_default_dtype() -> DType:
     """The dtype of new floats."""
-    return _default[0]
+    return defaults[0]
 
 
 def as_dtype(dtype: object) -> DType:
@@ -149,7 +149,7 @@ def as_dtype(dtype: object) -> DType:
     if isinstance(dtype, DType):
         return dtype
     if dtype is None:
-        return _default[0]
+        return defaults[0]
     if isinstance(dtype, type) and dtype in _by_type:
         return _by_type[dtype]
     name = dtype if isinstance(dtype, str) else None

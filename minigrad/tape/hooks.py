@@ -44,7 +44,8 @@ class LeafHooks(list[Callable[..., Any]]):
 class _Changes:
     """How often hooks of leaves came or went."""
 
-    count = 0
+    def __init__(self) -> None:
+        self.count = 0
 
 
 hook_changes = _Changes()

@@ -119,15 +119,24 @@ class WatchedOp:
         return self._run(node, g, 1)
 
     def _run(self, node: Node, g: Gradient, which: int) -> Sequence[Any]:
-        told, made = () if _here.busy else tuple(watchers), None
-        for watcher in told:
-            _run_alone(watcher.before_node, node, g)
-        try:
-            made = rules(self.op)[which](node, g)
-        finally:
-            for watcher in told[::-1]:
-                _run_alone(watcher.after_node, node, g, made)
-        return made
+        told = () if _here.busy else tuple(watchers)
+        return _told(told, node, g, lambda: rules(self.op)[which](node, g))
+
+
+def _told(
+    told: tuple[Watcher, ...], node: Node, g: Gradient, rule: Callable[[], Sequence[Any]]
+) -> Sequence[Any]:
+    """What the rule of a node makes. A watcher is told of the end though another one fails."""
+    if not told:
+        return rule()
+    first, *others = told
+    made = None
+    _run_alone(first.before_node, node, g)
+    try:
+        made = _told(tuple(others), node, g, rule)
+    finally:
+        _run_alone(first.after_node, node, g, made)
+    return made
 
 
 @contextmanager

@@ -10,17 +10,19 @@ tensors.
 from __future__ import annotations
 
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from minigrad import random
+from minigrad.autograd.before import Before
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
-from minigrad.runtime.native import call, kernels, save_as_is, saved_handle
+from minigrad.runtime.native import call, kernels
 from minigrad.runtime.recorders import active
 from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
@@ -54,8 +56,9 @@ def checkpoint(
     may be tensors in tuples, lists and dicts. The other arguments are PyTorch's and change nothing.
 
     The second call must compute what the first one did. RuntimeError in backward where an argument
-    was overwritten, or where results or the tensors that they were computed from differ; with
-    ``determinism_check="none"`` values of results are not compared.
+    was overwritten, or another tensor that a derivative needs, or where results or the tensors that
+    they were computed from differ; with ``determinism_check="none"`` values of results are not
+    compared.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -81,8 +84,13 @@ def checkpoint(
     begin = next_serial()
     with first:
         result = function(*args, **kwargs)
+    if running and by_rules("level_of")((result,)):  # the function uses a tensor of a vmap
+        return result
     made = part.tracked(result, begin)
-    return _exchanged(result, part.stand_in(made, begin)) if made else result
+    if not made:
+        return result
+    others = part.stand_in(made, begin)
+    return _mapped(lambda y: others.get(id(y), y), result)
 
 
 def checkpoint_sequential(
@@ -137,14 +145,18 @@ def _flat(result: Any) -> Iterator[Any]:
         yield result
 
 
-def _exchanged(result: Any, by: dict[int, Any]) -> Any:
-    """The result with other objects in place of those with these ids."""
-    if isinstance(result, dict):
-        return type(result)({key: _exchanged(value, by) for key, value in result.items()})
-    if isinstance(result, (tuple, list)):
-        items = [_exchanged(item, by) for item in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
-    return by.get(id(result), result)
+def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    """A value like this one with other elements of its tuples, lists and dicts.
+
+    Collections of other classes than Python's own and named tuples stay as they are.
+    """
+    if type(x) in (dict, OrderedDict):
+        return type(x)((key, _mapped(change, value)) for key, value in x.items())
+    if type(x) in (tuple, list):
+        return type(x)([_mapped(change, item) for item in x])
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[_mapped(change, item) for item in x])
+    return change(x)
 
 
 def _digest(x: Any) -> int:
@@ -165,11 +177,13 @@ class _Part:
         compared: bool,
     ) -> None:
         self.function, self.context, self.compared = function, context, compared
+        self.before = Before()
         # Edges as they are now; a leaf is its own.
-        self.args = [_kept(x) for x in args]
-        self.kwargs = {name: _kept(x) for name, x in kwargs.items()}
-        given = (*args, *kwargs.values())
-        self.pins = [save_as_is(x._h) for x in given if isinstance(x, TensorBase)]
+        self.args: tuple[Any, ...] = _mapped(_kept, args)
+        self.kwargs: dict[str, Any] = _mapped(_kept, kwargs)
+        for x in _flat((args, kwargs)):
+            if isinstance(x, TensorBase):
+                self.before.pin(x._h)
         self.random = random.get_rng_state() if preserve_rng_state else None
         self.ends: list[Any] = []
         self.digests: list[int] = []
@@ -187,7 +201,9 @@ class _Part:
     @no_grad
     def stand_in(self, made: list[Any], begin: int) -> dict[int, Any]:
         """Results on the tape by one node for the whole call, by the ids of those that are made."""
-        self.ends, self.count = ends([y._edge for y in made], begin), len(made)
+        edges = [y._edge for y in made]
+        self.ends, self.count = ends(edges, begin), len(made)
+        self.before.keep(edges)
         if active() is not None:  # a recorder, for which there are no values to compare
             self.compared = False
             self.random = None if self._drew_nothing() else self.random
@@ -208,8 +224,7 @@ class _Part:
 
     def again(self) -> list[Any]:
         """The results of another call, as the first one gave them; RuntimeError if they differ."""
-        for pin in self.pins:
-            saved_handle(pin, 0, "checkpoint")
+        self.before.check("checkpoint")
         begin = next_serial()
         with self._replayed(), enable_grad(), self.context:
             result = self.function(*self.args, **self.kwargs)
@@ -238,8 +253,8 @@ class _Part:
             yield
             return
         before = random.get_rng_state()
-        random.set_rng_state(self.random)
         try:
+            random.set_rng_state(self.random)
             yield
         finally:
             random.set_rng_state(before)
@@ -289,7 +304,10 @@ class _Checkpoint:
 
         part, begin = node.saved, next_serial()
         results = part.again()
-        made = LinearMap(part.ends, results, begin).push(tangents, mode.enabled)
+        # The others count as constants, whatever hooks they have.
+        moved = [(end, t) for end, t in zip(part.ends, tangents, strict=True) if t is not None]
+        pushed, given = [end for end, _ in moved], [t for _, t in moved]
+        made = LinearMap(pushed, results, begin).push(given, mode.enabled)
         if len(made) == 1:
             return made[0]
         return Bundle({k: t for k, t in enumerate(made) if t is not None})

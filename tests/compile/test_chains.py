@@ -7,8 +7,22 @@ import pytest
 
 import minigrad as mg
 
-UNARY = "exp tanh sigmoid sin square abs neg relu sqrt log1p reciprocal erf cos".split()
-BINARY = "add sub mul div maximum atan2 hypot logaddexp".split()
+UNARY = [
+    "exp",
+    "tanh",
+    "sigmoid",
+    "sin",
+    "square",
+    "abs",
+    "neg",
+    "relu",
+    "sqrt",
+    "log1p",
+    "reciprocal",
+    "erf",
+    "cos",
+]
+BINARY = ["add", "sub", "mul", "div", "maximum", "atan2", "hypot", "logaddexp"]
 SHAPES = [(), (1,), (7,), (64,), (3, 65), (5, 1, 33), (70, 513), (0, 4), (2, 40000)]
 
 
@@ -37,7 +51,8 @@ def expression(rng, leaves, depth):
 
 
 def same(a, b):
-    a, b = np.asarray(a.detach()), np.asarray(b.detach())
+    """True for the same bits; the sign of a NaN does not count."""
+    a, b = [np.where(np.isnan(x), np.nan, x) for x in (a.detach().numpy(), b.detach().numpy())]
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 

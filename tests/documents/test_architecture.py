@@ -41,6 +41,7 @@ UPWARD = {
     ("_tensor.tensor", "interop.legacy"): _METHOD,
     ("_tensor.tensor", "interop.numpy_protocol"): _METHOD,
     ("_tensor.late_methods", "random"): _METHOD,
+    ("nn.module", "compiler"): _METHOD,
     ("runtime.batched", "func.dispatch"): "rules of vmap; loaded with the first batched tensor",
     ("autograd", "checking"): "PyTorch has gradcheck in autograd too; loaded when first asked for",
 }

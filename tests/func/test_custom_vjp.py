@@ -225,3 +225,20 @@ def test_sizes_and_layouts(rng):
         np.testing.assert_allclose(y.detach().numpy(), np.sin(x.detach().numpy()))
         (dx,) = mg.grad(y.sum(), x)
         np.testing.assert_allclose(dx.numpy(), np.cos(x.detach().numpy()))
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_tensor_by_keyword_that_was_overwritten_is_noticed(tensors):
+    def forward(x, *, factor):
+        return x * (factor if tensors else factor.numpy())
+
+    scaled = mg.func.custom_vjp(
+        forward, lambda g, x, *, factor: forward(g, factor=factor), tensors=tensors
+    )
+    x, factor = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([3.0, 4.0])
+    scaled(x, factor=factor).sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+    y = scaled(x, factor=factor)
+    factor.mul_(2.0)
+    with pytest.raises(RuntimeError, match="a tensor saved for backward was overwritten"):
+        y.sum().backward()

@@ -242,3 +242,37 @@ def test_nothing_of_the_solution_is_recorded():
     assert a.grad.item() == pytest.approx(0.5)
     with pytest.raises(RuntimeError, match="the graph was freed"):
         x.backward()
+
+
+@pytest.mark.parametrize("how", ["captured", "by keyword"])
+def test_a_constant_of_the_residual_that_was_overwritten_is_noticed(how):
+    a, factor = mg.tensor([4.0, 9.0], requires_grad=True), mg.ones(2)
+    given = {"factor": factor} if how == "by keyword" else {}
+
+    def residual(x, a, factor=factor):
+        return factor * x * x - a
+
+    root = mg.func.custom_root(residual, lambda a, **named: a.numpy() ** 0.5)
+    y = root(a, **given)
+    factor.mul_(2.0)
+    with pytest.raises(RuntimeError, match=r"\[custom_root\] a tensor saved .* overwritten"):
+        y.sum().backward()
+
+
+def test_a_solver_may_use_its_memory_again():
+    a, memory = mg.tensor([4.0, 9.0], requires_grad=True), mg.zeros(2)
+    root = mg.func.custom_root(lambda x, a: x * x - a, lambda a: memory.copy_(a.sqrt()))
+    y = root(a)
+    root(a.detach() + 1.0)
+    y.sum().backward()
+    assert y.tolist() == [2.0, 3.0]
+    assert a.grad.tolist() == pytest.approx([1 / 4, 1 / 6])
+
+
+def test_forward_mode_twice():
+    root = mg.func.custom_root(lambda x, a: x**3 - a, lambda a: a.numpy() ** (1 / 3))
+    a = mg.tensor([1.0, 8.0], dtype=mg.float64)
+    found = mg.func.jacfwd(mg.func.jacfwd(lambda a: root(a).sum()))(a)
+    np.testing.assert_allclose(
+        found.detach().numpy(), np.diag(-2 / 9 * a.numpy() ** (-5 / 3)), rtol=1e-9
+    )

@@ -139,3 +139,21 @@ def test_a_tangent_needs_no_more_than_the_gradient_saves(row):
     stated = row.jvp_needs * len(row.needs) if of_all else row.jvp_needs
     for forward, backward in zip(stated, row.needs, strict=True):
         assert {n for n in forward if n in PLACES} <= {n for n in backward if n in PLACES}
+
+
+def test_a_hook_of_a_node_that_was_removed_changes_nothing():
+    def function(x):
+        y = x * x
+        handle = y.grad_fn.register_hook(lambda inputs, outputs: None)
+        with pytest.raises(RuntimeError, match=r"\[jvp\] mul has a hook"):
+            mg.func.jvp(lambda x: hooked(x * x), (x,), (x,))
+        handle.remove()
+        return y.sin()
+
+    def hooked(y):
+        y.grad_fn.register_prehook(lambda outputs: None)
+        return y
+
+    x = mg.tensor([1.0, 2.0])
+    want = (2 * x * (x * x).cos()).tolist()
+    assert mg.func.jvp(function, (x,), (mg.ones(2),))[1].tolist() == pytest.approx(want)

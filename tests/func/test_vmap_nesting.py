@@ -9,7 +9,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import func
+from minigrad.func.batched_tensor import Level
 from minigrad.nn import functional as F
+from minigrad.runtime.batched import running
 
 pytestmark = pytest.mark.usefixtures("restore_random")
 R = np.random.default_rng(0)
@@ -137,6 +139,51 @@ def test_autograd_grad_inside():
     near(mg.grad(mg.vmap(both)(X).sum(), p)[0], mg.grad(by_loop(both, 0, X).sum(), p)[0])
 
 
+@pytest.mark.filterwarnings("ignore:.*grad by a tensor that all slices share")
+def test_gradients_by_a_shared_tensor_are_not_made_nan_by_other_slices():
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    bad = mg.tensor([[[1.0, 2.0], [3.0, 4.0]], [[float("inf"), 1.0], [1.0, 1.0]]])
+
+    def of_product(x):
+        return mg.grad((x @ w).sum(), w)[0]
+
+    with pytest.raises(RuntimeError, match=r"\[grad\] by a tensor that all slices share, infinite"):
+        mg.vmap(of_product)(bad)
+    near(mg.vmap(of_product, fallback="loop")(bad), by_loop(of_product, 0, bad))
+    alone = func.grad(lambda w, x: (x @ w).sum())
+    near(mg.vmap(alone, (None, 0))(w.detach(), bad), by_loop(of_product, 0, bad))
+
+    # A NaN of a slice's own is no error: a partial of an upstream gradient of zero is zero.
+    def of_log(x):
+        return mg.grad((w * x).log().sum(), w)[0]
+
+    found = mg.vmap(of_log)(mg.tensor([[1.0, 2.0], [float("nan"), 1.0]]))
+    assert found[0].tolist() == [1.0, 0.5]
+    assert found[1].isnan().tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_a_gradient_that_some_slices_lack_is_zeros_there():
+    class OnlyIfAny(mg.Function):
+        @staticmethod
+        def forward(ctx, x, c):
+            ctx.save_for_backward(c)
+            return x * c
+
+        @staticmethod
+        def backward(ctx, g):
+            (c,) = ctx.saved_tensors
+            return (g * c if c.sum().item() > 0 and g.any().item() else None), None
+
+    w = mg.tensor([1.0, 2.0], requires_grad=True)
+    c = mg.tensor([[1.0, 2.0], [-3.0, -4.0], [5.0, 6.0]])
+
+    def gradient(c):
+        return mg.grad(OnlyIfAny.apply(w, c).sum(), w, allow_unused=True)[0]
+
+    assert mg.vmap(gradient)(c).tolist() == [[1.0, 2.0], [0.0, 0.0], [5.0, 6.0]]
+
+
 def test_upstream_gradients_of_all_slices_run_through_one_graph():
     w = drawn(5).requires_grad_()
     (first,) = mg.grad(s(w), w, create_graph=True)
@@ -221,3 +268,74 @@ def test_layers_are_those_of_a_loop():
     ]
     for layer, given in cases:
         near(mg.vmap(layer)(given), by_loop(layer, 0, given))
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_tangents_of_all_slices_run_through_a_function_of_ones_own():
+    class Product(mg.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return 2 * g * x * y, g * x * x
+
+    x, y, s = mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0]), mg.ones(2)
+    _, push = func.linearize(Product.apply, x, y)
+    near(mg.vmap(lambda t: push(t, s))(mg.eye(2)), mg.diag(2 * x * y) + x * x)
+
+    class Clipped(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.clamp(-1.0, 1.0)
+
+    _, push = func.linearize(Clipped.apply, x)
+    with pytest.raises(RuntimeError, match=r"\[Clipped\] .* not linear"):
+        mg.vmap(push)(mg.eye(2))
+
+
+@pytest.mark.parametrize("name", ["begin", "end"])
+def test_an_interrupt_leaves_no_vmap_running(monkeypatch, name):
+    def interrupted(level):
+        if name == "begin":
+            begin(level)
+        raise KeyboardInterrupt
+
+    begin = Level.begin
+    with monkeypatch.context() as patch:
+        patch.setattr(Level, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mg.vmap(mg.sin)(X)
+    assert func.grad(s)(X[0]).shape == X[0].shape
+    mg.vmap(mg.sin)(X)
+    assert not running
+
+
+@pytest.mark.filterwarnings("ignore:.*grad by a tensor that all slices share")
+@pytest.mark.parametrize("of", ["owned", "shared"])
+@pytest.mark.parametrize("by", ["owned", "shared", "owned by one level"])
+def test_gradients_that_are_constant_can_be_differentiated(of, by):
+    shared = W.clone().requires_grad_()
+
+    def second(x, y):
+        own = [t.detach().requires_grad_() for t in (x, y)]
+        inputs = {"owned": own[0], "shared": shared, "owned by one level": own[1]}
+        y, wanted = (own[0] if of == "owned" else shared).sum() * 2, inputs[by]
+        (first,) = mg.grad(y, wanted, create_graph=True)
+        return first, *mg.grad(first.sum(), wanted)
+
+    def each(x, y):
+        return mg.vmap(second, (0, None))(x, y)
+
+    first, zeros = mg.vmap(each)(drawn(6, 2, 2), X)
+    assert not zeros.any().item()
+    assert first.requires_grad
+    is_used = (of, by) in {("owned", "owned"), ("shared", "shared")}
+    assert first.flatten()[0].item() == (2.0 if is_used else 0.0)

@@ -265,3 +265,45 @@ def test_a_function_of_ones_own_runs_for_each_slice():
         leaf = X.clone().requires_grad_()
         (g,) = mg.grad(mg.vmap(cubes)(leaf).sum(), leaf)
         np.testing.assert_allclose(g.numpy(), 6 * X.numpy() ** 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_a_function_of_ones_own_gets_a_slice_whatever_requires_grad():
+    class Weighted(mg.autograd.Function):
+        power = 1
+
+        def forward(self, w, x):
+            self.save_for_backward(x)
+            return mg.tensor(w.detach().numpy() * x.detach().numpy() ** self.power)
+
+        def backward(self, g):
+            (x,) = self.saved_tensors
+            return g * x**self.power, None
+
+    def squared(w, x):
+        one = Weighted()
+        one.power = 2
+        return one(w, x)
+
+    w, x = mg.tensor([1.0, 2.0]), mg.tensor([[1.0, 3.0], [2.0, 4.0]])
+    want = [[1.0, 18.0], [4.0, 32.0]]
+    assert mg.vmap(squared, (None, 0))(w, x).tolist() == want
+    w.requires_grad_()
+    y = mg.vmap(squared, (None, 0))(w, x)
+    assert y.tolist() == want
+    y.sum().backward()
+    assert w.grad.tolist() == [5.0, 25.0]
+
+    power = mg.func.custom_vjp(lambda x, *, n: x ** n.item(), lambda g, x, *, n: None)
+    n = mg.tensor([2.0, 3.0])
+    found = mg.vmap(lambda x, n: power(x, n=n))(x, n)
+    np.testing.assert_allclose(found.numpy(), [[1.0, 9.0], [8.0, 64.0]])
+
+
+@pytest.mark.filterwarnings("ignore:.*grad of a function of one's own")
+def test_a_graph_is_not_freed_before_a_function_of_ones_own_is_met():
+    sine = mg.func.custom_vjp(np.sin, lambda g, x: g * np.cos(x))
+    x = mg.tensor([0.0, 1.0], requires_grad=True)
+    y = sine(x).exp()
+    found = mg.vmap(lambda g: mg.grad(y, x, g)[0])(mg.eye(2))
+    np.testing.assert_allclose(found.numpy(), np.diag((y * x.cos()).detach().numpy()), rtol=1e-6)

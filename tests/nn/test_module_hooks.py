@@ -301,3 +301,30 @@ def test_a_hook_of_all_modules_that_is_always_called():
     assert seen == [None]
     with pytest.raises(TypeError, match=r"\[register_module_forward_hook\] a hook is a function"):
         everywhere.register_module_forward_hook(3)
+
+
+@pytest.mark.filterwarnings("ignore:.*no batching rule")
+def test_backward_hooks_in_vmap_get_both_gradients_of_one_slice(rng):
+    layer = nn.Linear(3, 2)
+    layer.register_full_backward_hook(lambda module, gi, go: (gi[0] * go[0].sum(),))
+    x = mg.tensor(rng.normal(size=(4, 3)), dtype=mg.float32)
+    weights = mg.tensor(rng.normal(size=(4, 2, 3)), dtype=mg.float32)
+
+    def loss(x, weight=None):
+        given = {} if weight is None else {"weight": weight}
+        return (mg.func.functional_call(layer, given, (x,)) ** 2).sum()
+
+    def near(a, b):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5)
+
+    gradient = mg.func.grad(loss)
+    alone = mg.stack([gradient(row) for row in x])
+    near(mg.vmap(gradient)(x), alone)
+    near(mg.func.grad(lambda x: mg.vmap(loss)(x).sum())(x), alone)
+    near(
+        mg.vmap(gradient, (None, 0))(x[0], weights),
+        mg.stack([gradient(x[0], weight) for weight in weights]),
+    )
+    leaf = x[0].clone().requires_grad_()
+    with pytest.raises(RuntimeError, match=r"\[Linear\] in vmap a backward hook gets .* one slice"):
+        mg.vmap(lambda weight: mg.grad(loss(leaf, weight), leaf)[0])(weights)

@@ -220,6 +220,12 @@ def test_second_derivatives_name_the_line_of_the_first_backward():
     assert line_of(caught.value).startswith("(dx,) = mg.grad(")
 
 
+def test_upstream_gradients_of_all_slices_of_a_vmap():
+    _, pull = mg.func.vjp(mg.sqrt, mg.tensor([1.0, 0.0]))
+    with anomaly("sqrt", (1, 1), "the backward of sqrt made inf"):
+        mg.vmap(pull)(mg.eye(2))
+
+
 def test_gradients_that_add_up_to_an_infinity():
     x = mg.tensor([1.0], requires_grad=True)
     y = x * 1.0
@@ -375,6 +381,13 @@ def test_contexts_nest_and_end_after_errors():
         assert not is_anomaly_enabled()
     context = mg.detect_anomaly()
     with context, context, anomaly("log", (0,)):
+        mg.zeros(1).log()
+
+
+def test_a_context_goes_on_after_the_error_of_one_within():
+    with anomaly("log", (0,)):
+        with pytest.raises(AnomalyError), mg.detect_anomaly():
+            mg.zeros(1, requires_grad=True).sqrt().backward()
         mg.zeros(1).log()
 
 

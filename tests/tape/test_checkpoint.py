@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import defaultdict
 from contextlib import contextmanager
 
 import numpy as np
@@ -228,11 +229,103 @@ def test_an_argument_that_was_overwritten():
 
 def test_a_weight_that_was_overwritten():
     w = mg.ones(2, requires_grad=True)
-    y = checkpoint(lambda t: t * w, mg.ones(2))
+    y = checkpoint(lambda t: t + w, mg.ones(2))
     with mg.no_grad():
         w.mul_(2.0)
     with pytest.raises(RuntimeError, match=r"\[checkpoint\] the function gave results of other va"):
         y.sum().backward()
+
+
+USES = {
+    "in a list": (lambda x, f: checkpoint(lambda t: f(t[0]), [x])),
+    "in a dict by keyword": (lambda x, f: checkpoint(lambda *, t: f(t["x"]), t={"x": x})),
+    "captured": (lambda x, f: checkpoint(lambda: f(x))),
+    "captured in a checkpoint": (lambda x, f: checkpoint(lambda: checkpoint(lambda: f(x)))),
+    "captured by a Function": (lambda x, f: checkpoint(lambda: Magnitude.apply(x))),
+}
+
+
+class Magnitude(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.sign()
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_a_write_that_changes_no_result_is_noticed(use, is_leaf):
+    leaf = mg.tensor([1.0, -2.0], requires_grad=True)
+    x = leaf if is_leaf else leaf * 1.0
+    y = use(x, mg.abs)
+    with mg.no_grad():
+        x.neg_()
+    with pytest.raises(RuntimeError, match=r"\[checkpoint\] a tensor saved .* overwritten"):
+        y.sum().backward()
+    assert leaf.grad is None
+
+
+def test_a_write_by_the_function_itself_is_noticed():
+    x = mg.tensor([1.0, -2.0], requires_grad=True) * 1.0
+
+    def function():
+        y = x.abs()
+        with mg.no_grad():
+            x.neg_()
+        return y
+
+    y = checkpoint(function)
+    with pytest.raises(RuntimeError, match=r"\[checkpoint\] a tensor saved .* overwritten"):
+        y.sum().backward()
+
+
+def test_arguments_are_as_they_were_in_lists_too():
+    x = mg.ones(2, requires_grad=True)
+    given = [x * 2.0]
+
+    def function(tensors):
+        tensors.append(tensors[0] * 3.0)
+        return sum(tensors)
+
+    y = checkpoint(function, given)
+    given[0] = None
+    y.sum().backward()
+    assert x.grad.tolist() == [8.0, 8.0]
+
+
+def test_arguments_of_other_collections_are_given_on():
+    numbers = defaultdict(list, {"factor": 2.0})
+    x = mg.ones(2, requires_grad=True)
+    checkpoint(lambda t, d, size: t * d["factor"] * len(size), x, numbers, x.shape).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_forward_mode_asks_for_hooks_on_its_way_alone():
+    w = mg.tensor([2.0], requires_grad=True)
+    w.register_hook(lambda g: g * 3)
+    x, t = mg.ones(1), mg.ones(1)
+    assert mg.func.jvp(lambda x: checkpoint(lambda x: x * w, x), (x,), (t,))[1].item() == 2.0
+    with pytest.raises(RuntimeError, match=r"\[jvp\] .* has a hook"):
+        mg.func.jvp(lambda x: checkpoint(lambda x: hooked(x) * w, x), (x,), (t,))
+
+
+def hooked(x):
+    y = x * 1.0
+    y.register_hook(lambda g: g * 3)
+    return y
+
+
+def test_a_captured_tensor_of_a_vmap():
+    w, x = mg.tensor(2.0, requires_grad=True), mg.tensor([[1.0], [2.0]])
+    y = mg.vmap(lambda row: checkpoint(lambda t: t * row, w))(x)
+    y.sum().backward()
+    assert y.tolist() == [[2.0], [4.0]]
+    assert w.grad.item() == 3.0
 
 
 def test_a_function_that_computes_something_else():

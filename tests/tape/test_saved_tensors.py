@@ -418,3 +418,25 @@ def test_a_backward_within_a_hook_is_not_watched():
         with pytest.raises(RuntimeError, match="log made -inf"):
             mg.zeros(1).log()
     np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(2), rtol=1e-6)
+
+
+def test_forward_mode_where_no_gradient_comes():
+    class Sine(mg.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x.cos(), None
+
+    def function(x):
+        with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            y = x * x
+        return Sine.apply(x, y)
+
+    x = mg.tensor([1.0, 2.0])
+    np.testing.assert_allclose(mg.func.jvp(function, (x,), (x,))[1].numpy(), (x * x.cos()).numpy())
+    np.testing.assert_allclose(mg.func.jacfwd(function)(x).numpy(), x.cos().diag().numpy())

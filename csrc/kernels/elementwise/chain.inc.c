@@ -9,7 +9,7 @@
  * number of inputs, registers of the inputs, register of the result.
  */
 
-enum { CHAIN_OPERANDS = 16, CHAIN_REGISTERS = 32, CHAIN_STEPS = 96, CHAIN_RESULTS = 4, CHAIN_INPUTS = 5 };
+enum { CHAIN_OPERANDS = 16, CHAIN_REGISTERS = 32, CHAIN_STEPS = 256, CHAIN_RESULTS = 4, CHAIN_INPUTS = 5 };
 /* Bytes of a chunk of floats: sixteen registers fill an L1 cache. */
 enum { CHAIN_BYTES = 2048, CHAIN_UNIT = NDITER_UNIT_MAX };
 

@@ -411,9 +411,15 @@ mg_array *mg_fused(int kind, int count, mg_array **given, int numbers, const dou
     };
     mg_array by[NDITER_MAX_OPERANDS], *operands[NDITER_MAX_OPERANDS];
     float narrow[NDITER_MAX_OPERANDS];
-    const mg_array *x = given[0];
-    if (kind < 0 || kind > MG_BCE_LOGITS_VJP || count + numbers > NDITER_MAX_OPERANDS)
+    static const int takes[] = {
+        [MG_SHRINK] = 5, [MG_SHRINK_VJP] = 4, [MG_HARDTANH] = 3, [MG_HARDTANH_VJP] = 4, [MG_CLAMP] = 3,
+        [MG_CLAMP_VJP] = 4, [MG_ELU] = 4, [MG_ELU_VJP] = 5, [MG_HUBER] = 5, [MG_HUBER_VJP] = 5,
+        [MG_BCE] = 2, [MG_BCE_VJP] = 3, [MG_BCE_LOGITS] = 3, [MG_BCE_LOGITS_VJP] = 4,
+    };
+    if (kind < 0 || kind > MG_BCE_LOGITS_VJP || count < 1 || count > takes[kind] ||
+        numbers != takes[kind] - count)
         return mg_fail(MG_EARG, kind, count);
+    const mg_array *x = given[0];
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     for (int i = 0; i < count; i++) {
         if (given[i]->dtype != x->dtype) return mg_fail(MG_EDTYPE, x->dtype, given[i]->dtype);

@@ -267,6 +267,8 @@ int mg_linear_fits(const mg_array *x, const mg_array *w, const mg_array *bias) {
 }
 
 mg_array *mg_linear(mg_array *x, mg_array *w, mg_array *bias) {
+    if (w->ndim != 2 || x->ndim < 1) return mg_fail(MG_ENDIM, w->ndim, 2);
+    if (x->dtype != w->dtype || (bias && bias->dtype != w->dtype)) return mg_fail(MG_EDTYPE, x->dtype, w->dtype);
     if (bias && bias->size != w->shape[0]) return mg_fail(MG_ESHAPE, bias->size, w->shape[0]);
     mg_array transposed = mg_transposed(w);
     mg_array *row = bias ? mg_contiguous(bias) : NULL;
@@ -302,6 +304,14 @@ static mg_array *linear_vjp(int i, mg_array *g, mg_array *x, mg_array *w) {
 
 /* ---- derivatives ----------------------------------------------------------------------------- */
 
+/* True if the gradient of operand i can be computed: its arrays are there, with enough axes. */
+static bool bilinear_fits(int product, int i, const mg_array *g, const mg_array *a, const mg_array *b) {
+    if (product == MG_LINEAR) return g->ndim > 0 && (i == 2 || (i ? a && a->ndim > 0 : b != NULL));
+    if (!a || !b || a->ndim < 1 || b->ndim < 1) return false;
+    int axes = (int)mg_max(mg_max(a->ndim, b->ndim), 2);
+    return g->ndim == axes - (a->ndim == 1) - (b->ndim == 1);
+}
+
 mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved) {
     mg_array *kept[2] = {NULL}, *made[3] = {NULL};
     int count = product == MG_LINEAR ? 3 : 2;
@@ -311,7 +321,9 @@ mg_arrays *mg_bilinear_vjp(int product, int wanted, mg_array *g, mg_saved *saved
     }
     for (int i = 0; i < count; i++) {
         if (!(wanted >> i & 1)) continue;
-        made[i] = (product == MG_LINEAR ? linear_vjp : matmul_vjp)(i, g, kept[0], kept[1]);
+        bool fits = bilinear_fits(product, i, g, kept[0], kept[1]);
+        if (!fits) mg_fail(MG_EARG, i, 0);
+        else made[i] = (product == MG_LINEAR ? linear_vjp : matmul_vjp)(i, g, kept[0], kept[1]);
         if (made[i]) continue;
         while (i-- > 0) mg_release(made[i]);
         return NULL;

@@ -185,7 +185,7 @@ static mg_array *back_means(mg_array *x, uint32_t mask) {
 
 int mg_roots_extreme(mg_array *y) {
     bool far = true;
-    mg_array *held = mg_contiguous(y);
+    mg_array *held = mg_is_float(y->dtype) ? mg_contiguous(y) : NULL;
     if (held)
         far = (y->dtype == MG_FLOAT32 ? back_far_f32 : back_far_f64)(held->data, held->size);
     mg_release(held);
@@ -193,6 +193,7 @@ int mg_roots_extreme(mg_array *y) {
 }
 
 mg_array *mg_scale_units(mg_array *y, int all) {
+    if (!mg_is_float(y->dtype)) return mg_fail(MG_EDTYPE, y->dtype, 0);
     mg_array *held = mg_contiguous(y), *units = held ? mg_new(y->dtype, y->ndim, y->shape) : NULL;
     if (units)
         (y->dtype == MG_FLOAT32 ? back_units_f32 : back_units_f64)(units->data, held->data,

@@ -617,7 +617,7 @@ mg_array *mg_reduce_scaled(mg_array *x, mg_array *factor) {
 int mg_squares_lost(mg_array *sums, int64_t count) {
     bool narrow = sums->dtype == MG_FLOAT32;
     double low = 2 * (double)count * (narrow ? FLT_MIN : DBL_MIN);
-    if (!mg_is_contiguous(sums)) return true;
+    if (!mg_is_contiguous(sums) || !mg_is_float(sums->dtype)) return true;
     return (narrow ? reduce_lost_f32 : reduce_lost_f64)(sums->data, sums->size, low);
 }
 

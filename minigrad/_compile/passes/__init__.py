@@ -8,13 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad._compile.passes.fuse import fuse_elementwise
-from minigrad._compile.passes.simplify import drop_aliases, drop_copies, drop_unused, reuse_results
+from minigrad._compile.passes.simplify import (
+    drop_aliases,
+    drop_copies,
+    drop_unused,
+    reuse_results,
+    sum_into_new,
+)
 from minigrad._compile.plan import Plan
 
 __all__ = ["PASSES"]
 
 PASSES: dict[str, Callable[[Plan], Plan]] = {
     "drop_aliases": drop_aliases,
+    "sum_into_new": sum_into_new,
     "drop_copies": drop_copies,
     "reuse_results": reuse_results,
     "drop_unused": drop_unused,

@@ -18,7 +18,7 @@ __all__ = ["fuse_elementwise"]
 _ELEMENTWISE = lib.mg_elementwise_count()
 _FLOATS = (lib.MG_FLOAT32, lib.MG_FLOAT64)
 # The limits of csrc/kernels/elementwise/chain.inc.c.
-_OPERANDS, _REGISTERS, _STEPS, _RESULTS = 16, 32, 96, 4
+_OPERANDS, _REGISTERS, _STEPS, _RESULTS = 16, 32, 256, 4
 # Powers that have kernels of their own, and operations that powers become.
 _OWN_POWERS = (3.0, 0.5, -0.5)
 _SHORTCUTS = {2.0: kernels.square, -1.0: kernels.reciprocal}

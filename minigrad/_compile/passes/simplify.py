@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from minigrad._compile.plan import Plan, is_effect, is_view, reads, with_slots, writes
 from minigrad._compile.recorder import NONE, Step
+from minigrad.runtime.native import kernels
 
-__all__ = ["drop_aliases", "drop_copies", "drop_unused", "reuse_results"]
+__all__ = ["drop_aliases", "drop_copies", "drop_unused", "reuse_results", "sum_into_new"]
 
 
 def drop_aliases(plan: Plan) -> Plan:
@@ -22,6 +24,34 @@ def drop_aliases(plan: Plan) -> Plan:
         else:
             steps.append(step)
     return plan.renamed(to, steps)
+
+
+def sum_into_new(plan: Plan) -> Plan:
+    """Make sums of gradients new arrays, where they are written into memory of the program's own.
+
+    A step that writes nothing can join a chain.
+    """
+    given = plan.given_roots()
+    made = Counter(_root(plan, slot) for step in plan.steps for slot in step.outputs)
+    others = Counter(
+        _root(plan, slot)
+        for step in plan.steps
+        if step.name != "accumulate"
+        for slot in writes(step)
+    )
+    layouts, to, steps = list(plan.layouts), dict[int, int](), []
+    for recorded in plan.steps:
+        step = with_slots(recorded, to)
+        if step.name == "accumulate":
+            first = recorded.inputs[0]
+            root = plan.layouts[first].root
+            if root not in given and made[root] == 1 and not others[root]:
+                to[first] = len(layouts)
+                layouts.append(plan.layouts[first]._replace(root=-len(layouts) - 1))
+                step = replace(step, number=kernels.add, outputs=[to[first]])
+        steps.append(step)
+    results = tuple([to.get(slot, slot) for slot in plan.results])
+    return replace(plan, layouts=tuple(layouts), steps=tuple(steps), results=results)
 
 
 def drop_copies(plan: Plan) -> Plan:

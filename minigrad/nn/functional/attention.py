@@ -71,7 +71,7 @@ def scaled_dot_product_attention(
         edge = None if mask is None else parent_of(mask)
     except BatchedOperandError:  # vmap cuts the mask
         return _by_operations(q, k, v, mask, is_causal, scale)
-    args = (SavedValues(mask, lambda handle: wrap(handle, edge)), bool(is_causal), float(scale))
+    args = (SavedValues(mask, edge, wrap), bool(is_causal), float(scale))
     if mask is None or not mask.requires_grad or not mode.enabled:
         return apply(ATTENTION, (q, k, v), args)
     try:

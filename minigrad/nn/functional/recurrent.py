@@ -110,7 +110,7 @@ def _apply(
     given = operand[0] if operand else None
     try:
         edge = None if given is None else parent_of(given)
-        saved = SavedValues(given, lambda handle: wrap(handle, edge))
+        saved = SavedValues(given, edge, wrap)
         return apply(row, (projected, state, weight, *operand), (saved, cells))
     except BatchedOperandError:
 
