@@ -129,7 +129,9 @@ class Recorded:
         self._edges = [Node if type(edge) is Node else edge for *_, edge, _ in captured]
         self._without = [without for *_, without in captured]
         self._hooks = [hooks_of(x) for x in self._watched]
-        self._given_grads = [(k, without) for _, k, edge, without in watched if type(k) is int]
+        self._given_grads = [
+            (k, without, edge) for _, k, edge, without in watched if type(k) is int
+        ]
 
     def _captured_id(self, x: Any) -> int:
         """The id of a tensor that the function also reaches without the arguments, else 0."""
@@ -219,7 +221,7 @@ class Recorded:
             return "other arguments are the same tensor"
         if [self._captured_id(x) for x in tensors] != self._own:
             return "an argument is a tensor that the function reaches, or no longer is"
-        for k, without in self._given_grads:
+        for k, without, _ in self._given_grads:
             if (tensors[k]._grad is None) is not without:
                 return self._other_grad(self.name_of(k), without)
         watched = self._watched
@@ -318,7 +320,7 @@ class Recorded:
         sources += [(4, x) for x in self._constants]
         left = [self._left[k] for k in self._outputs]
         outputs = [(_GIVEN.index(source), value, edge) for source, value, edge in left]
-        leaves = [(k, without, LEAF) for k, without in self._given_grads]
+        leaves = [*self._given_grads]
         leaves += zip(self._watched, self._without, self._edges, strict=True)
         description = (
             self.program.address,

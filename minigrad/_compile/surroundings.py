@@ -35,7 +35,7 @@ _HOLDERS = frozenset(("minigrad", "functools", "types", "collections", "argparse
 _KEEPERS = ("minigrad.data", "minigrad.utils", "minigrad.profiler")
 _ARRAY_BYTES = 1 << 16  # a NumPy array of so many bytes is compared by its content
 # Attributes by which a function reads numbers that a step of training changes.
-_LIVE = frozenset(("param_groups", "get_last_lr", "_last_lr", "last_epoch", "get_lr"))
+_OPTIONS, _EPOCHS = frozenset(("param_groups",)), frozenset(("get_last_lr", "last_epoch"))
 
 
 class Guard:
@@ -135,14 +135,13 @@ class Surroundings:
         self.schedules: list[Any] = []
         self._streams: list[tuple[str, Callable[[], Any], Any]] = []
         self._alive: list[Any] = []  # so that no id is used again
-        self._reads_live = False
+        self._named: frozenset[str] = frozenset()
         for module, state in (("random", _state_of_random), ("numpy.random", _state_of_numpy)):
             if module in sys.modules:
                 self._stream(module, state)
         for start in starts:
             self._search(start, getattr(start, "__name__", type(start).__name__))
-        if self._reads_live:
-            self._guard_live_numbers()
+        self._guard_live_numbers()
 
     def modules_hold(self) -> bool:
         """True if no attribute of a module was set to something else."""
@@ -250,7 +249,7 @@ class Surroundings:
         if _of_library(x.__module__):
             return found
         names = frozenset(_names_in(code))
-        self._reads_live |= not names.isdisjoint(_LIVE)
+        self._named |= names & (_OPTIONS | _EPOCHS)
         known = x.__globals__
         used = [n for n in names if n in known]
         found += self._keep(_reader(known, used), used, [(known, n) for n in used])
@@ -354,13 +353,13 @@ class Surroundings:
 
     def _guard_live_numbers(self) -> None:
         """Guards for the options that the function reads in Python."""
-        for x in self.optimizers:
+        for x in self.optimizers if self._named else ():
             for k, group in enumerate(x.param_groups):
                 keys = [key for key in group if key != "params"]
                 name = type(x).__name__
                 names = [f"{name}.param_groups[{k}][{key!r}]" for key in keys]
                 self._keep(functools.partial(_items_of, group, keys), names)
-        for x in self.schedules:
+        for x in self.schedules if self._named & _EPOCHS else ():
             keys = [key for key in vars(x) if key != "optimizer"]
             names = [f"{type(x).__name__}.{key}" for key in keys]
             for value, name in self._keep(functools.partial(_items_of, vars(x), keys), names):

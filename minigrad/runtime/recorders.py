@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 __all__ = [
     "RecordingError",
     "active",
+    "cached",
     "constant",
     "drawn",
     "draws_from",
@@ -75,6 +76,21 @@ def stepped(move: Any) -> None:
     recorder = active()
     if recorder is not None:
         recorder.step(move)
+
+
+def cached(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """``lru_cache`` for functions that make arrays. A recorder sees them made, and none is kept."""
+
+    def decorate(make: Callable[..., T]) -> Callable[..., T]:
+        kept = functools.lru_cache(size)(make)
+
+        @functools.wraps(make)
+        def found(*args: Any) -> T:
+            return make(*args) if running and active() is not None else kept(*args)
+
+        return found
+
+    return decorate
 
 
 def repeated(method: Callable[..., Any]) -> Callable[..., Any]:
