@@ -22,7 +22,7 @@ from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import DType, as_dtype, bool_, default_dtype, float16, float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
-from minigrad.runtime.recorders import drawn, give_up
+from minigrad.runtime.recorders import drawn, draws_from, give_up
 from minigrad.runtime.recorders import running as recording
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.tensor_base import TensorBase, wrap
@@ -97,7 +97,8 @@ class Generator:
         return self
 
     def _start(self, seed: int, chosen: bool) -> None:
-        give_up("a generator", "is started again")
+        if recording:
+            give_up("a generator", "starts anew")
         self._numpy = np.random.Generator(np.random.Philox(seed))
         self._seed = seed
         self._chosen = chosen  # True if the program chose the seed
@@ -315,6 +316,8 @@ def drawing(generator: Generator | None = None) -> np.random.Generator:
 
     Raises TypeError for anything else.
     """
+    if recording:
+        draws_from(generator)
     if generator is None:
         generator = default_generator()
     elif isinstance(generator, Generator):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from minigrad._compile.arguments import flatten
+from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
@@ -26,12 +28,13 @@ from minigrad.runtime.dtypes import default_dtype
 from minigrad.runtime.native import tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
-from minigrad.tape.hooks import watchers
+from minigrad.tape.hooks import hook_changes, hooks_of, watchers
 from minigrad.tape.node import LEAF
 
 __all__ = ["Compiled", "CompiledModule"]
 
 MOST_RECORDINGS = 8
+_all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Compiled:
@@ -48,8 +51,10 @@ class Compiled:
         self._recorded: list[Recorded] = []
         self._eager: set[Any] = set()  # kinds of calls that no program repeats
         self._warm: dict[Any, int] = {}  # kinds of calls that made state, and how often
+        self._shown: dict[str, str] = {}  # the arguments of the last recording
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
+        _all.add(self)
 
     def __get__(self, owner: Any, _: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -84,7 +89,7 @@ class Compiled:
                     if result is not NotImplemented:
                         return result
                     try:
-                        return recorded.stopped(args, args)
+                        return recorded.stopped(args)
                     except Misfit:
                         break
         if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
@@ -92,6 +97,8 @@ class Compiled:
         others: list[Any] = []
         tensors, kind = self._kind(args, kwargs, others)
         if self._eager and kind in self._eager:
+            return self.function(*args, **kwargs)
+        if hook_changes.count and any(map(hooks_of, tensors)):
             return self.function(*args, **kwargs)
         with self._lock:
             why: list[str] = []
@@ -105,8 +112,6 @@ class Compiled:
                     except Misfit:
                         reason = recorded.misfit(tensors)
                 why.append(reason)
-            if self._recorded and not why:
-                why.append("arguments of another kind")
             return self._record(kind, tensors, others, args, kwargs, why)
 
     def to_c(
@@ -125,9 +130,7 @@ class Compiled:
     def _kind(args: Any, kwargs: Any, others: list[Any]) -> tuple[list[Any], Any]:
         """The tensors among the arguments, and all else that two calls of a kind share."""
         tensors: list[Any] = []
-        form = flatten(args, tensors, others)
-        if kwargs:
-            form = form, flatten(kwargs, tensors, others)
+        form = form_of(args, kwargs, tensors, others)
         return tensors, (form, is_grad_enabled(), default_dtype(), _edges_of(tensors))
 
     def save(self, path: Any, *args: Any, **kwargs: Any) -> None:
@@ -162,40 +165,56 @@ class Compiled:
         kwargs: Any,
         why: list[str],
     ) -> Any:
+        looks = shown(self.function, args, kwargs)
+        looks |= {"grad mode": str(kind[1]), "the default dtype": kind[2].name}
+        if self._recorded and not why:
+            why = [difference(self._shown, looks) or "arguments of another kind"]
+        reason = why[0] if why else ""
         if self.recordings >= MOST_RECORDINGS:
-            self._without(kind, f"it was recorded {self.recordings} times: " + "; ".join(why))
+            self._without(kind, f"it was recorded {self.recordings} times, at last since {reason}")
             return self.function(*args, **kwargs)
         surroundings = Surroundings([self.function, *others])
         if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
             return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
-        self.recordings += 1
-        if why:
-            self.reasons.append("; ".join(why))
-        attempt = Attempt(self.function, kind, tensors, surroundings)
+        attempt = Attempt(self.function, kind, tensors, others, surroundings)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
             return result
-        recorded, reason, warm = attempt.recorded(result)
+        self.recordings += 1
+        self._shown = looks
+        if reason:
+            self.reasons.append(reason)
+        recorded, refusal, warm = attempt.recorded(result)
         if recorded is not None:
+            recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)
             return result
         if warm and self._warm.get(kind, 0) < 2:
             self._warm[kind] = self._warm.get(kind, 0) + 1
-            self.reasons.append(reason)
+            self.reasons.append(refusal)
             return result
-        self._without(kind, reason)
+        self._without(kind, refusal)
         return result
 
     def _without(self, kind: Any, reason: str) -> None:
         """Calls of this kind run without a program."""
         self._eager.add(kind)
-        self.reasons.append(reason)
+        self.reasons.append(f"runs without a program: {reason}")
         name = getattr(self.function, "__name__", type(self.function).__name__)
         text = f"[compile] {name} runs without a program: {reason}"
         if self.fullgraph:
             raise RecordingError(text)
         warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _after_fork() -> None:
+    """Locks may be held by threads that a child does not have."""
+    for compiled in tuple(_all):
+        compiled._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _edges_of(tensors: list[Any]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minigrad._compile.arguments import HOLE, TENSOR, filled, flatten
+from minigrad._compile.arguments import HOLE, filled, flatten
 from minigrad._compile.file_format import FormatError, number, parse
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import NONE, Step
@@ -20,7 +20,7 @@ from minigrad.random import DRAWS, Draw
 from minigrad.runtime.dtypes import by_name
 from minigrad.runtime.native import call, kernels, lib, names, signatures
 from minigrad.tape.node import LEAF
-from minigrad.tape.tensor_base import TensorBase, wrap
+from minigrad.tape.tensor_base import TensorBase, result_type, wrap
 
 __all__ = ["LoadedProgram", "load_program"]
 
@@ -139,7 +139,7 @@ class LoadedProgram:
         """The form of arguments, as :func:`flatten` makes it."""
         if x == "tensor":
             self._holes += 1
-            return TENSOR
+            return result_type()
         ((kind, value),) = x.items()
         if kind == "call":
             first, second = value
@@ -387,10 +387,11 @@ class LoadedProgram:
         of: dict[str, Any] = {"argument": tensors, "state": self._state}
         for (kind, k), place in self._left:
             of[kind][k]._grad = None if place is None else wrap(made[place])
+        slot: Any
         for (kind, k), slot in self._moved:
             replace(of[kind][k], made[slot])
         found = [wrap(made[k]) if kind == "made" else of[kind][k] for kind, k in self._outputs]
-        return filled(self._template, found)
+        return filled(self._template, found, set())
 
 
 def _argument(x: Any) -> dict[str, Any]:

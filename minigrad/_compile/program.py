@@ -120,7 +120,7 @@ class Program:
 
     def _failure(self) -> Exception:
         """The error of the step that failed, as that of the call."""
-        step = self.steps[lib.mg_program_at(self._pointer)]
+        step = self.steps[self.stopped]
         args: list[Any] = []
         arrays, ints = iter(step.inputs), iter(step.ints)
         for kind in signatures[step.number].split(":")[0]:
@@ -133,6 +133,11 @@ class Program:
             elif kind in "ip":
                 args.append(next(ints))
         return failure(step.number, tuple(args))
+
+    @property
+    def stopped(self) -> int:
+        """The number of the step at which the last run stopped."""
+        return int(lib.mg_program_at(self._pointer))
 
     def _slot(self, slot: int) -> Any:
         return None if slot == NONE else call(kernels.program_slot, self.address, slot)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
@@ -14,89 +16,72 @@ from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
+from minigrad.random import default_generator
 from minigrad.runtime import recorders
 from minigrad.runtime.accelerator import speed
 from minigrad.runtime.batched import running as vmaps
-from minigrad.runtime.dtypes import defaults
+from minigrad.runtime.dtypes import by_code, defaults
 from minigrad.runtime.native import call, kernels
-from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import is_grad_enabled
-from minigrad.tape.hooks import watchers
+from minigrad.tape.hooks import hook_changes, hooks_of, watchers
 from minigrad.tape.node import LEAF, Node
-from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
+from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
 
 __all__ = ["Recorded", "planned"]
 
 
 class Recorded:
-    """A recorded call: the program, the places of its arrays, and what the call leaves behind."""
+    """A recorded call: the program, the places of its arrays, and what the call leaves behind.
+
+    A *target* is the number of an argument, or a captured tensor.
+    """
 
     def __init__(
         self,
         attempt: Any,
         result: Any,
         outputs: list[Any],
-        views: dict[int, tuple[Any, list[Any]]],
+        left: list[Any],
         grads: list[tuple[Any, Any]],
-        moved: list[Any],
+        moved: list[tuple[Any, Any]],
         history: Any = None,
         living: Sequence[Any] = (),
     ) -> None:
         recorder, surroundings = attempt.recorder, attempt.surroundings
         self.kind = attempt.kind
         self.function = attempt.function
-        self.guards: list[Guard] = surroundings.guards
-        self.surroundings = surroundings
-        self.changes = changes.count
-        places = {id(x): k for k, x in enumerate(attempt.tensors)}
-        held = surroundings.tensors
-        self._held = [(k, x if id(x) in held else None) for k, x in enumerate(attempt.tensors)]
-        self._held_ids = set(held)
-        self._shared = [[self._source(*one) for one in pair] for pair in recorder.shared]
-        # Leaves among the arguments, by number, and captured tensors, each with two conditions:
-        # whether it has no grad (None where that does not matter), and its edge.
-        uses_grads = attempt.uses_grads or bool(grads)
-        self.leaves = [
-            (
-                places.get(id(x), x),
-                grad is None if uses_grads and edge is LEAF else None,
-                ... if type(edge) is Node else edge,
-            )
-            for x, (_, edge, grad) in zip(attempt.known, attempt.before, strict=True)
-            if edge is LEAF or id(x) not in places
-        ]
         self.steps = recorder.steps
-        self._places = places
-        self._lay_out(recorder, history.slots if history else [])
+        self._remember(attempt)
+        slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
+        kept = [slot for slot in slots if slot is not None]
+        self._lay_out(recorder, [*kept, *(history.slots if history else ())])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
-        self._living = [self._result(x._h, recorder, numbers) for x in living]
+        known = self._known_tensors(attempt)
+        place = {id(x): k for k, x in enumerate(left)}
         number = {id(x): k for k, x in enumerate(living)}
-        first = {id(x): k for k, x in reversed(list(enumerate(outputs)))}
-        # Where each tensor comes from that is handed out: a word, a number or tensor, and more.
-        self._outputs: list[tuple[str, Any, Any]] = []
-        for k, x in enumerate(outputs):
-            if first[id(x)] != k:
-                self._outputs.append(("same", first[id(x)], None))
-            elif id(x) in views:
-                base, rows = views[id(x)]
-                self._outputs.append(("view", first[id(base)], rows))
-            elif id(x) in number:
-                self._outputs.append(("living", number[id(x)], None))
-            else:
-                self._outputs.append(self._target(x, recorder, numbers, places))
-        self._grads = [
-            (places.get(id(x), x), g is not None and self._result(g._h, recorder, numbers), g)
-            for x, g in grads
+        self.left = [
+            known.get(id(x))
+            or (
+                ("living", number[id(x)], None)
+                if id(x) in number
+                else ("made", self._result(x._h, recorder, numbers), x._edge)
+            )
+            for x in left
         ]
-        self._moved = [(places.get(id(x), x), self._result(x._h, recorder, numbers)) for x in moved]
-        self._grads = [(x, slot, g is not None) for x, slot, g in self._grads]
+        self._outputs = [place[id(x)] for x in outputs]
+        self._grads = [(target, None if g is None else place[id(g)]) for target, g in grads]
+        self._moved = [(target, self._result(x._h, recorder, numbers)) for target, x in moved]
+        self.links = _links(left, place, known, number)
+        self._living = [self._result(x._h, recorder, numbers) for x in living]
         self._history = history
         self._kept = [self._kept_at(numbers[slot]) for slot in history.slots] if history else []
         self._single = isinstance(result, TensorBase)
-        self._template = template(result)
+        self._reached = surroundings.reached
+        self._template = template(result, self._reached)
         arrays = [recorder.values[slot].array for slot in self._order[: self._given]]
-        plan = self._planned(recorder, numbers)
+        self.layouts = [_look(x) for x in arrays]
+        self.plan = plan = self._planned(recorder, numbers)
         given = plan.given_roots()
         places_of_writes = [
             (k, slot)
@@ -106,23 +91,68 @@ class Recorded:
         ]
         last = max([k for k, step in enumerate(plan.steps) if step.expected >= 0], default=-1)
         early = {plan.layouts[slot].root for k, slot in places_of_writes if k < last}
+        self._first_write = min([k for k, _ in places_of_writes], default=len(plan.steps))
         self._undo = [k for k in range(self._given) if plan.layouts[k].root in early]
         self.program = Program(
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
         self.acts = [
-            event if callable(event) else recorder.values[event].source
-            for event in recorder.events
-            if not isinstance(event, Step)
+            e if callable(e) else recorder.values[e].source
+            for e in recorder.events
+            if not isinstance(e, Step)
         ]
-        self._events = [self._event(event, recorder) for event in recorder.events]
+        self._generators = list({id(g): g for g in recorder.generators}.values())
+        at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
+        events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
+        self._events = [self._event(event, recorder) for event in events]
+        self._steps_of_events = [at[id(e.move)] if isinstance(e, Step) else 0 for e in events]
         recorder.values.clear()
         plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
         self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
         self._argument_edges = tuple([x._edge for x in attempt.tensors])
         self._records = is_grad_enabled()
         self.fast = self._accelerated()
+
+    def _remember(self, attempt: Any) -> None:
+        """What must be as it was, besides the arrays."""
+        self.surroundings = attempt.surroundings
+        self.guards: list[Guard] = [*self.surroundings.guards, *self.surroundings.state_guards]
+        self.changes, self.hooks = changes.count, hook_changes.count
+        places: dict[int, int] = {}
+        self._pattern = [places.setdefault(id(x), k) for k, x in enumerate(attempt.tensors)]
+        self._own = [self._captured_id(x) for x in attempt.tensors]
+        self._merged = attempt.merged
+        watched = [
+            (x, target, edge, grad is None)
+            for x, target, (_, edge, grad) in zip(
+                attempt.known, attempt.targets, attempt.before, strict=True
+            )
+        ]
+        captured = [one for one in watched if type(one[1]) is not int]
+        self._watched = [x for x, *_ in captured]
+        self._edges = [Node if type(edge) is Node else edge for *_, edge, _ in captured]
+        self._without = [without for *_, without in captured]
+        self._hooks = [hooks_of(x) for x in self._watched]
+        self._given_grads = [
+            (k, without, edge) for _, k, edge, without in watched if type(k) is int
+        ]
+
+    def _captured_id(self, x: Any) -> int:
+        """The id of a tensor that the function also reaches without the arguments, else 0."""
+        return id(x) if id(x) in self.surroundings.tensors else 0
+
+    @staticmethod
+    def _known_tensors(attempt: Any) -> dict[int, tuple[str, Any, Any]]:
+        """How a call finds the tensors that were there before, by the ids of those recorded."""
+        found: dict[int, tuple[str, Any, Any]] = {}
+        for x, target, (_, _, grad) in zip(
+            attempt.known, attempt.targets, attempt.before, strict=True
+        ):
+            if grad is not None:
+                found[id(grad)] = ("grad", target, None)
+            found[id(x)] = ("captured" if x is target else "argument", target, None)
+        return found
 
     # ---- layout ----
 
@@ -141,10 +171,9 @@ class Recorded:
         source = {k: [recorder.values[s].source for s in slots] for k, slots in by_kind.items()}
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
-        self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
-        values = [recorder.values[s] for s in by_kind["constant"]]
-        self._hidden = [recorder.values[s].array for s in by_kind["hidden"]]
-        self._constants = [v.array if v.source is None else v.source for v in values]
+        self._with_grad: list[Any] = source["grad"]
+        constants = [recorder.values[s] for s in by_kind["constant"]]
+        self._constants = [x.array if x.source is None else x.source for x in constants]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
         self._given = len(given)
@@ -180,34 +209,10 @@ class Recorded:
             self._results.append(number)
         return self._given + self._results.index(number)
 
-    def _target(
-        self, x: Any, recorder: Recorder, numbers: dict[int, int], places: dict[int, int]
-    ) -> tuple[str, Any, Any]:
-        if id(x) in places:
-            return "argument", places[id(x)], None
-        if id(x) in self.surroundings.tensors:
-            return "captured", x, None
-        return "made", self._result(x._h, recorder, numbers), x._edge
-
     # ---- does it fit? ----
-
-    def _source(self, kind: str, source: Any) -> Callable[[Sequence[Any]], Any]:
-        """A function of the arguments that gives the array of a source."""
-        if kind == "argument":
-            return lambda tensors: tensors[source]._h
-        if kind == "captured":
-            return lambda tensors: source._h
-        return lambda tensors: source._grad and source._grad._h
 
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
-        for (k, own), x in zip(self._held, tensors, strict=True):
-            if x is not own and (own is not None or id(x) in self._held_ids):
-                return f"argument {k} is, or was, a tensor that the function also reaches"
-        for pair in self._shared:
-            one, other = [array(tensors) for array in pair]
-            if one is None or other is None or place_of(one) != place_of(other):
-                return "tensors that shared memory do so no longer"
         changed = first_difference(self.guards)
         if changed is not None:
             return changed
@@ -216,13 +221,61 @@ class Recorded:
                 return self.surroundings.modules_difference()
             self.changes = changes.count
             self.fast = self._accelerated()
-        for target, without, edge in self.leaves:
-            x = tensors[target] if type(target) is int else target
-            if x._edge is not edge and not (edge is ... and type(x._edge) is Node):
-                return f"{self._name(x)} requires grad in another way"
-            if without is not None and (x._grad is None) is not without:
-                return f"{self._name(x)} has another grad"
+        places: dict[int, int] = {}
+        if [places.setdefault(id(x), k) for k, x in enumerate(tensors)] != self._pattern:
+            return "other arguments are the same tensor"
+        if [self._captured_id(x) for x in tensors] != self._own:
+            return "an argument is a tensor that the function reaches, or no longer is"
+        for k, without, _ in self._given_grads:
+            if (tensors[k]._grad is None) is not without:
+                return self._other_grad(self.name_of(k), without)
+        watched = self._watched
+        if [x._grad is None for x in watched] != self._without or not all(
+            map(is_, map(_kind_of_edge, watched), self._edges)
+        ):
+            return self._other_leaf()
+        if hook_changes.count != self.hooks:
+            if [hooks_of(x) for x in watched] != self._hooks:
+                return "a tensor has other hooks"
+            self.hooks = hook_changes.count
+            self.fast = self._accelerated()
+        for first, second in self._merged:
+            if place_of(self._array(first, tensors)) != place_of(self._array(second, tensors)):
+                return "two tensors lie no longer on the same memory"
         return None
+
+    @staticmethod
+    def _other_grad(name: str, without: bool) -> str:
+        was, now = ("None", "a tensor") if without else ("a tensor", "None")
+        return f"{name}.grad was {was} and is {now}"
+
+    def _other_leaf(self) -> str:
+        for x, edge, without in zip(self._watched, self._edges, self._without, strict=True):
+            name = self.name_of(x)
+            if (x._grad is None) is not without:
+                return self._other_grad(name, without)
+            if _kind_of_edge(x) is not edge:
+                was, now = edge is not None, x._edge is not None
+                return f"{name} required grad: {was}, and requires it now: {now}"
+        return "a tensor changed"
+
+    def name_of(self, target: Any) -> str:
+        """The name of an argument or captured tensor."""
+        if type(target) is int:
+            return self.argument_names[target] if self.argument_names else f"argument {target}"
+        return self.surroundings.names.get(id(target), "a tensor")
+
+    argument_names: list[str] = []  # noqa: RUF012 - set when the arguments are known
+
+    def _array(self, place: tuple[str, Any], tensors: list[Any]) -> Any:
+        kind, target = place
+        x = tensors[target] if type(target) is int else target
+        return x._grad._h if kind == "grad" else x._h
+
+    def leaves(self) -> list[tuple[Any, bool]]:
+        """Arguments by number and captured tensors, and whether each has no grad."""
+        given = [(k, without) for k, without, _ in self._given_grads]
+        return [*given, *zip(self._watched, self._without, strict=True)]
 
     def fits(self, tensors: list[Any]) -> bool:
         """True if these tensors look like those of the recorded call."""
@@ -230,14 +283,29 @@ class Recorded:
         given = [tensors[k]._h for k in self._arguments]
         return looks == [(x.dtype, x.shape, x.strides) for x in given]
 
-    def _name(self, x: Any) -> str:
-        return self.surroundings.names.get(id(x), "an argument")
-
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
-        return "an array has another shape, dtype or layout, or shares other memory"
+        given = self._arrays(tensors)
+        names = [self.name_of(k) for k in (*self._arguments, *self._captured)]
+        names += [f"{self.name_of(k)}.grad" for k in self._with_grad]
+        for name, before, array in zip(names, self.layouts, given, strict=False):
+            now = _look(array)
+            if now[:3] != before[:3]:
+                return f"{name} was {_said(before)} and is {_said(now)}"
+        return (
+            "other tensors share memory than in the recording, or an optimizer takes another step"
+        )
 
     # ---- running ----
+
+    def _arrays(self, tensors: list[Any]) -> list[Any]:
+        """The arrays that the program is given, but for those drawn."""
+        given = [tensors[k]._h for k in self._arguments]
+        given += [x._h for x in self._captured]
+        for k in self._with_grad:
+            given.append((tensors[k] if type(k) is int else k)._grad._h)
+        given += self._constants
+        return given
 
     def _accelerated(self) -> Callable[[tuple[Any, ...]], Any] | None:
         """The same run by the accelerator, for calls of tensors alone; None if it has none.
@@ -246,88 +314,122 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
-        if self._shared or any(own is not None for _, own in self._held):
+        if self._history is not None or self.links or self._merged or any(self._own):
             return None
-        if self._history is not None or any(x[0] in ("same", "view") for x in self._outputs):
+        made = [k for k, (source, *_) in enumerate(self.left) if source == "made"]
+        shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
+        if any(shown.count(k) > 1 for k in made) or len(set(self._pattern)) < len(self._pattern):
             return None
-        if any(edge is ... for *_, edge in self.leaves):
+        if any(self.left[k][0] not in _GIVEN for k in self._outputs) or Node in self._edges:
             return None
-        guards = [(g.where, g.place, g.value) for g in self.guards]
+        if any(self.left[place][0] != "made" for _, place in self._grads if place is not None):
+            return None
+        if hook_changes.count and LEAF in self._argument_edges:
+            return None
+        guards = [triple for guard in self.guards for triple in guard.triples()]
+        guards.append((hook_changes.__dict__, "count", self.hooks))
         guards.append((changes.__dict__, "count", self.changes))
         guards.append((defaults, 0, defaults[0]))
         sources = [(0, k) for k in self._arguments]
         sources += [(1, x) for x in self._captured]
         sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
-        sources += [(4, x) for x in (*self._hidden, *self._constants)]
-        given = ("made", "argument", "captured")
-        outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
+        sources += [(4, x) for x in self._constants]
+        left = [self.left[k] for k in self._outputs]
+        outputs = [(_GIVEN.index(source), value, edge) for source, value, edge in left]
+        leaves = [*self._given_grads]
+        leaves += zip(self._watched, self._without, self._edges, strict=True)
         description = (
             self.program.address,
             self._argument_edges,
-            frozenset(self._held_ids),
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
-            tuple(self.leaves),
+            tuple(leaves),
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
-            tuple([(x, place if is_set else None) for x, place, is_set in self._grads]),
+            tuple([(x, None if k is None else self.left[k][1]) for x, k in self._grads]),
             tuple(outputs),
-            None if self._single else partial(filled, self._template),
+            None if self._single else partial(filled, self._template, reached=self._reached),
             (kernels.program_run, kernels.program_take, kernels.program_end),
         )
         return speed.replay(description, LEAF)
 
-    def stopped(self, tensors: Sequence[Any], args: Any) -> Any:
+    def stopped(self, args: Sequence[Any]) -> Any:
         """The result after the accelerator's run stopped; Misfit if it did not begin."""
+        notes = [event([], []) for event in self._events]
         try:
             made = self.program.finish()
-        except Differs:
-            return self.function(*args)
-        for event in self._events:
-            note = event([], [])
-            if note is not None:
-                note()
-        return self._left_behind([], made, tensors)
+        except Misfit:
+            raise
+        except BaseException as error:
+            return self._failed(error, [], notes, args, {})
+        return self._finished([], made, notes, args)
 
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
-        given = [tensors[k]._h for k in self._arguments]
-        given += [x._h for x in self._captured]
-        if self._with_grad:
-            holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
-            given += [x._grad._h for x in holders]
-        given += self._hidden
-        given += self._constants
+        given = self._arrays(tensors)
         done: list[Any] = []
-        if self._acts and not self.program.accepts(given):
-            raise Misfit
+        back: list[Any] = []
+        if self._acts:
+            if not self.program.accepts(given):
+                raise Misfit
+            back = self._ways_back()
         ints: list[int] = []
         floats: list[float] = []
-        notes = []
-        for event in self._events:
-            note = event(ints, floats, done)
-            if note is not None:
-                notes.append(note)
+        notes = [event(ints, floats, done) for event in self._events]
         given += [x._h for x in done if isinstance(x, TensorBase)]
         undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
         try:
             made = self.program.run(given, ints, floats)
-        except Differs:
-            for array, copy in undo:
-                call(kernels.write, array, copy)
-            return _redone(done, self.function, args, kwargs)
+        except Misfit:
+            for go_back in back:
+                go_back()
+            raise
+        except BaseException as error:
+            if isinstance(error, Differs):
+                for array, copy in undo:
+                    call(kernels.write, array, copy)
+            return self._failed(error, back, notes, args, kwargs)
+        return self._finished(given, made, notes, tensors)
+
+    def _failed(
+        self, error: BaseException, back: list[Any], notes: list[Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The function's own result, if the program changed nothing; else the error.
+
+        The function tells more of an error. Optimizers note the steps that were made before it.
+        """
+        unchanged = isinstance(error, Exception) and self.program.stopped < self._first_write
+        if isinstance(error, Differs) or unchanged:
+            for go_back in back:
+                go_back()
+            return self.function(*args, **kwargs)
+        for place, note in zip(self._steps_of_events, notes, strict=True):
+            if note is not None and place < self.program.stopped:
+                note()
+        raise error
+
+    def _finished(
+        self, given: list[Any], made: list[Any], notes: list[Any], tensors: Sequence[Any]
+    ) -> Any:
         for note in notes:
-            note()
+            if note is not None:
+                note()
         return self._left_behind(given, made, tensors)
 
+    def _ways_back(self) -> list[Callable[[], Any]]:
+        """Functions that undo what is drawn, and what schedules do."""
+        found: list[Callable[[], Any]] = []
+        for generator in self._generators:
+            own = default_generator() if generator is None else generator
+            found.append(partial(own.set_state, own.get_state()))
+        for schedule in self.surroundings.schedules:
+            held = [vars(schedule), *schedule.optimizer.param_groups]
+            found += [partial(_restore, one, dict(one)) for one in held]
+        return found
+
     def _left_behind(self, given: list[Any], made: list[Any], tensors: Sequence[Any]) -> Any:
-        for target, place, is_set in self._grads:
-            x = tensors[target] if type(target) is int else target
-            x._grad = wrap(made[place]) if is_set else None
-        for target, place in self._moved:
-            replace(tensors[target] if type(target) is int else target, made[place])
         living = []
         if self._history is not None:
             arrays = [*given, *made]
@@ -337,31 +439,65 @@ class Recorded:
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
         found: list[Any] = []
-        for source, value, edge in self._outputs:
+        for source, value, edge in self.left:
             if source == "made":
                 found.append(wrap(made[value], edge))
             elif source == "living":
                 found.append(living[value])
-            elif source in ("same", "view"):
-                found.append(None)
             else:
-                found.append(tensors[value] if source == "argument" else value)
-        if any(x is None for x in found):
-            found = [self._seen(found, k) for k in range(len(found))]
-        return found[0] if self._single else filled(self._template, found)
+                x: Any = tensors[value] if type(value) is int else value
+                found.append(x._grad if source == "grad" else x)
+        for target, place in self._grads:
+            x = tensors[target] if type(target) is int else target
+            x._grad = None if place is None else found[place]
+        for target, place in self._moved:
+            replace(tensors[target] if type(target) is int else target, made[place])
+        for view, base, *how in self.links:
+            if how:
+                link(found[view], found[base], *how)
+            else:
+                mark(found[view], (weakref.ref(found[base]),))
+        if self._single:
+            return found[self._outputs[0]]
+        return filled(self._template, [found[k] for k in self._outputs], self._reached)
 
-    def _seen(self, found: list[Any], k: int) -> Any:
-        """The k-th result, which may be another one or a view of another one."""
-        if found[k] is None:
-            _, value, rows = self._outputs[k]
-            x = self._seen(found, value)
-            for row, args in rows or ():
-                x = apply(row, (x,), args)
-            found[k] = x
-        return found[k]
+
+def _links(
+    left: list[Any], place: dict[int, int], known: dict[int, Any], living: dict[int, int]
+) -> list[Any]:
+    """Which of the tensors are views of others, as ``link`` and ``mark`` take it."""
+    found = []
+    for x in left:
+        alias: Any = () if id(x) in known or id(x) in living else getattr(x, "_alias", ())
+        base = alias[0]() if len(alias) == 1 else alias[0] if alias else None
+        if base is not None and id(base) in place:
+            found.append((place[id(x)], place[id(base)], *alias[1:]))
+    return found
 
 
-_KINDS = ("argument", "captured", "grad", "hidden", "constant", "drawn")
+def _restore(held: dict[str, Any], before: dict[str, Any]) -> None:
+    held.clear()
+    held.update(before)
+
+
+_GIVEN = ("made", "argument", "captured")  # how the accelerator finds what a call returns
+
+
+def _kind_of_edge(x: Any) -> Any:
+    return Node if type(x._edge) is Node else x._edge
+
+
+def _look(array: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    strides = [s if n > 1 else 0 for n, s in zip(array.shape, array.strides, strict=True)]
+    return by_code[array.dtype].name, array.shape, tuple(strides)
+
+
+def _said(look: tuple[str, tuple[int, ...], tuple[int, ...]]) -> str:
+    name, shape, strides = look
+    return f"{name}{shape} with strides {strides}"
+
+
+_KINDS = ("argument", "captured", "grad", "constant", "drawn")
 
 
 def planned(
@@ -432,35 +568,3 @@ def _act(run: Callable[[], Any]) -> Event:
         done.append(run())
 
     return event
-
-
-class _Redone:
-    """Stands for a recorder while a function runs again: it draws what was drawn already."""
-
-    def __init__(self, done: list[Any]) -> None:
-        self.done = done
-
-    def draw(self, make: Callable[[], Any]) -> Any:
-        return self.done.pop(0) if self.done else make()
-
-    repeat = draw
-
-    def keep(self, x: Any) -> None:
-        pass
-
-    def step(self, move: Any) -> None:
-        pass
-
-    def give_up(self, op: str, why: str) -> None:
-        pass
-
-
-def _redone(done: list[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    redone = _Redone(done)
-    recorders.own.recorder = redone
-    recorders.running.append(redone)
-    try:
-        return function(*args, **kwargs)
-    finally:
-        recorders.running.remove(redone)
-        recorders.own.recorder = None

@@ -22,6 +22,8 @@ NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
 # Kernels whose result depends on memory that no kernel wrote.
 _FOREIGN = {"borrow": "memory of NumPy's or of another library"}
+# Kernels that make an array whose shape depends on values.
+_SHAPELESS = {"nonzero", "repeat_positions", "bincount"}
 # Kernels that only check, or that are of the process.
 _PYTHONS = {"python_float", "python_int", "python_bool"}
 _SKIPPED = {"step_check", "check_writable", "set_num_threads"}
@@ -34,9 +36,8 @@ _WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | d
 class Value:
     """An array of a program.
 
-    ``kind`` is "argument", "captured", "grad", "hidden", "constant", "drawn" or "made". ``source``
-    says which argument, the tensor that was captured or has the gradient, the function that draws,
-    or holds the values of a constant. Hidden memory is older than the call and of no known tensor.
+    ``kind`` is "argument", "captured", "constant", "drawn" or "made". ``source`` says which
+    argument, the tensor that was captured, or the function that draws.
     """
 
     kind: str
@@ -75,7 +76,7 @@ class Recorder:
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)  # draws and moves, in order
-    shared: list[Any] = field(default_factory=list)  # pairs of sources that lie in one place
+    generators: list[Any] = field(default_factory=list)  # that it draws from; None: the shared one
     failed: str | None = None  # why the function cannot be a program
 
     def __post_init__(self) -> None:
@@ -84,8 +85,10 @@ class Recorder:
         self._by_place: dict[Any, int] = {}
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
+        self._drawing = False
         self._busy = False  # in a call of the recorder's own
         self.start = 0
+        self.finds_older = False  # unknown arrays from before are constants
 
     # ---- what is known before ----
 
@@ -93,10 +96,7 @@ class Recorder:
         """The slot of an array that is there already."""
         slot = self._by_place.get(place := place_of(array))
         if slot is None:
-            return self._new(kind, array, source, place)
-        known = self.values[slot]
-        if source is not None and known.source is not source:
-            self.shared.append(((kind, source), (known.kind, known.source)))
+            slot = self._new(kind, array, source, place)
         return slot
 
     def _new(self, kind: str, array: Array, source: Any, place: Any) -> int:
@@ -126,6 +126,7 @@ class Recorder:
         for code in (lib.MG_FLOAT32, lib.MG_FLOAT64) if speed is not None else ():
             speed.one(code)  # made at first use, by no call that is told
         self.start = int(lib.mg_clock_tick()) if since is None else since
+        self.finds_older = since is not None
         recorders.own.recorder = self
         recorders.running.append(self)
         tracers.append(self._traced)
@@ -189,6 +190,8 @@ class Recorder:
         if name in _PYTHONS:
             self.know("constant", made)
             return
+        if name in _SHAPELESS:
+            self.give_up(title_of(number), "makes a tensor whose shape depends on values")
         takes, result = signatures[number].split(":")
         step = Step(number, [], None, [], [], [], line=caller())
         widens = result != "s"
@@ -239,14 +242,15 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak:
+        numbers = array.weak or (not array.ndim and not array.writable)  # that minigrad keeps
+        if numbers or (self.finds_older and array.version < self.start):
             return self.know("constant", array)
-        if array.version < self.start:
-            return self.know("hidden", array)
         self.give_up(
             title_of(step.number),
-            "takes memory that no operation made during the call: pass it as an argument, or make "
-            "it before",
+            "takes a tensor from where no program finds it again: pass it as an argument"
+            if array.version < self.start
+            else "takes memory that no operation made during the call: pass it as an argument, or "
+            "make it before",
         )
         return NONE
 
@@ -280,21 +284,32 @@ class Recorder:
         if self._paused:
             return
         slot = self.know("constant", x._h)
+        with self.paused():  # the function may write into the tensor
+            self.values[slot].source = call(kernels.copy, x._h)
         if self.values[slot].kind == "made":  # by a kernel that only takes memory
             self.values[slot].kind = "constant"
             self.steps = [step for step in self.steps if step.outputs != [slot]]
-        with self.paused():  # the function may write over it
-            self.values[slot].source = call(kernels.copy, x._h)
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """A tensor that is drawn anew for each run."""
         if self._paused:
             return make()
-        with self.paused():
-            x = make()
+        self._drawing = True
+        try:
+            with self.paused():
+                x = make()
+        finally:
+            self._drawing = False
         slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
         return x
+
+    def draws(self, generator: Any) -> None:
+        """Numbers come from a generator; None stands for the shared one of the thread."""
+        if self._drawing:
+            self.generators.append(generator)
+        else:
+            self.give_up("random numbers", "are drawn in Python")
 
     def repeat(self, run: Callable[[], Any]) -> Any:
         """Something that changes Python's state alone, and is done again for each run."""

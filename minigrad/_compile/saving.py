@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from minigrad._compile.arguments import HOLE, TENSOR
+from minigrad._compile.arguments import HOLE
 from minigrad._compile.file_format import plain, write_to
 from minigrad._compile.recorder import Step
 from minigrad.io.files import write_whole
@@ -58,7 +58,8 @@ class Description:
             "results": recorded.program.results,
             "outputs": self._outputs(),
             "grads": [
-                [self._target(x), place if is_set else None] for x, place, is_set in recorded._grads
+                [self._target(x), None if k is None else recorded.left[k][1]]
+                for x, k in recorded._grads
             ],
             "moved": [[self._target(x), place] for x, place in recorded._moved],
             "undo": recorded._undo,
@@ -67,6 +68,8 @@ class Description:
             "state": self.state,
         }
         self._check_memory()
+        if recorded.links:
+            raise refuse("it returns a view of a tensor that can be seen outside")
 
     # ---- tensors that the function captured ----
 
@@ -93,8 +96,8 @@ class Description:
         entry["parameter"] = isinstance(x, Parameter)
         entry["requires_grad"] = x._edge is LEAF
         entry["grad"] = "any"
-        for leaf, without, _ in self.recorded.leaves:
-            if leaf is x and without is not None:
+        for leaf, without in self.recorded.leaves():
+            if leaf is x:
                 entry["grad"] = "none" if without else "some"
         self.state.append(entry)
         return number
@@ -136,7 +139,7 @@ class Description:
             name = self._new(f"{entry['name']}.grad")
             entry["grad"], entry["order_of_grad"] = name, self._keep(name, x._grad)
             found.append({"grad": self._number(x)})
-        for number, array in enumerate((*recorded._hidden, *recorded._constants)):
+        for number, array in enumerate(recorded._constants):
             name = self._new(f"constant.{number}")
             order = self._keep(name, wrap(array))
             found.append({"constant": name, "order": order, "weak": bool(array.weak)})
@@ -196,14 +199,14 @@ class Description:
                 "strides": strides,
                 "alias": recorded._arguments[alias],
             }
-        for leaf, without, _ in recorded.leaves:
-            if type(leaf) is int and without is not None:
+        for leaf, without in recorded.leaves():
+            if type(leaf) is int:
                 made[leaf]["grad"] = "none" if without else "some"
         return made
 
     def _form(self, form: Any) -> Any:
         """The form of arguments as JSON."""
-        if form == TENSOR:
+        if isinstance(form, type):
             return "tensor"
         first = form[0]
         if isinstance(first, tuple):  # positional arguments, and arguments by name
@@ -222,15 +225,11 @@ class Description:
     def _origin(self, output: Any) -> tuple[str, Any]:
         """Where a result comes from. The history of one that was differentiable is left out."""
         source, value = output[:2]
-        if source == "view":
-            raise refuse("it returns a view of a tensor that can be seen outside")
-        if source == "same":
-            return self._origin(self.recorded._outputs[value])
         return ("made", self.recorded._living[value]) if source == "living" else (source, value)
 
     def _outputs(self) -> Any:
         """The result of the function as JSON, with the place of each tensor."""
-        holes = iter(self.recorded._outputs)
+        holes = iter([self.recorded.left[k] for k in self.recorded._outputs])
 
         def fill(x: Any) -> Any:
             if x is HOLE:

@@ -1,86 +1,122 @@
 """The surroundings of a function: tensors, modules and values that it can reach without arguments.
 
 A search starts at the function: its closure, the globals it names, its defaults and the object of
-a method. It goes on through containers, modules, optimizers and objects of the user's classes. The
-values it finds are guards: a recording holds as long as they are what they were.
+a method. It goes on through containers, modules, optimizers, objects and classes of the user's, and
+the methods of these. The values it finds are guards: a recording holds as long as they are what
+they were.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Iterator
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from minigrad.nn.module import Module, _Hooked
+from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.optim.optimizers import Optimizer
+from minigrad.random import Generator
+from minigrad.runtime.lazy_numpy import is_numpys
+from minigrad.tape.hooks import hooks_of
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Guard", "Surroundings", "first_difference"]
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
-_LEFT_ALONE = (ModuleType, type, BuiltinFunctionType, CodeType)
-_OURS = ("minigrad", "numpy", "builtins", "functools", "collections", "typing", "math")
+_LEFT_ALONE = (BuiltinFunctionType, CodeType)
+_LIBRARIES = frozenset(("minigrad", "numpy", *sys.stdlib_module_names)) - {"__main__"}
+# Libraries whose objects hold the user's values, and some of minigrad's whose objects do not.
+_HOLDERS = frozenset(("minigrad", "functools", "types", "collections", "argparse", "enum"))
+_KEEPERS = ("minigrad.data", "minigrad.utils", "minigrad.profiler")
+_ARRAY_BYTES = 1 << 16  # a NumPy array of so many bytes is compared by its content
+# Attributes by which a function reads numbers that a step of training changes.
+_OPTIONS, _EPOCHS = frozenset(("param_groups",)), frozenset(("get_last_lr", "last_epoch"))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Guard:
-    """A place that held a value when the program was recorded."""
+    """Places that held these values when the program was recorded.
 
-    where: Any  # a dict or list, or a cell of a closure
-    key: Any
-    value: Any
-    name: str
+    ``read`` gives the values that are there now, ``names`` the names of the places.
+    """
 
-    @property
-    def place(self) -> Any:
-        """The key, or Ellipsis for the contents of a cell."""
-        return ... if self.key is _CELL else self.key
+    __slots__ = ("names", "places", "read", "values")
 
-    def now(self) -> Any:
-        """The value that is there now; Ellipsis if the place is gone."""
-        try:
-            return self.where.cell_contents if self.key is _CELL else self.where[self.key]
-        except (KeyError, IndexError, ValueError):
-            return ...
+    def __init__(
+        self,
+        read: Callable[[], Iterable[Any]],
+        values: Iterable[Any],
+        names: Sequence[str],
+        places: Sequence[tuple[Any, Any]] | None = None,
+    ) -> None:
+        self.read, self.values, self.names = read, tuple(values), names
+        self.places = places  # a container and a key for each value, if these say all
+
+    def triples(self) -> list[tuple[Any, Any, Any]]:
+        """The guard as the accelerator checks it: containers, keys and values."""
+        if self.places is None:
+            return [(self, 0, True)]
+        return [(*place, x) for place, x in zip(self.places, self.values, strict=True)]
+
+    def __getitem__(self, _: int) -> bool:
+        return self.holds()
 
     def holds(self) -> bool:
-        """True if the value is the same object, or an equal number or text."""
-        value, now = self.value, self.now()
-        return now is value or (
-            type(now) is type(value) and isinstance(value, _SCALARS) and _equal(now, value)
-        )
+        """True if the values are the same objects, or equal numbers or texts."""
+        now = self._now()
+        values = self.values
+        if len(now) != len(values):
+            return False
+        if all(map(is_, now, values)):
+            return True
+        if all(map(_alike, values, now)):
+            self.values = now
+            return True
+        return False
+
+    def _now(self) -> tuple[Any, ...]:
+        try:
+            return tuple(self.read())
+        except (LookupError, ValueError, AttributeError):
+            return ()
 
     def difference(self) -> str:
         """What changed."""
-        return f"{self.name} was {_shown(self.value)} and is {_shown(self.now())}"
+        now = self._now()
+        for name, value, other in zip(self.names, self.values, now, strict=False):
+            if not _alike(value, other):
+                return f"{name} was {_shown(value)} and is {_shown(other)}"
+        if len(now) == len(self.values):
+            return ""
+        missing = self.names[len(now) :]
+        if missing:
+            return f"{missing[0]} was {_shown(self.values[len(now)])} and is gone"
+        where = self.names[0].split("[")[0] if self.names else "a container"
+        return f"{where} had {len(self.values)} items and has {len(now)}"
 
 
-_CELL = object()
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b) and str(a) == str(b)  # 0.0 is not -0.0; NaN is never equal
+def _alike(a: Any, b: Any) -> bool:
+    """True for the same object, or equal numbers or texts. 0.0 is not -0.0, NaN is never equal."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, _SCALARS):
+        return bool(a == b) and str(a) == str(b)
+    return type(a) is MethodType and a.__self__ is b.__self__ and a.__func__ is b.__func__
 
 
 def _shown(x: Any) -> str:
-    if isinstance(x, _SCALARS):
-        return repr(x)
-    return "gone" if x is ... else f"a {type(x).__name__}"
+    return repr(x) if isinstance(x, _SCALARS) else f"a {type(x).__name__}"
 
 
 def first_difference(guards: list[Guard]) -> str | None:
     """What the first guard that does not hold says; None if all hold."""
-    try:
-        for guard in guards:
-            where = guard.where
-            now = where.cell_contents if guard.key is _CELL else where[guard.key]
-            if now is not guard.value and not guard.holds():
-                return guard.difference()
-    except (KeyError, IndexError, ValueError):
-        return guard.difference()
-    return None
+    return next((guard.difference() for guard in guards if not guard.holds()), None)
 
 
 class Surroundings:
@@ -92,180 +128,365 @@ class Surroundings:
         self.modules: list[Any] = []
         self.optimizers: list[Any] = []
         self.guards: list[Guard] = []
-        self._seen: set[int] = set()
+        self.state_guards: list[Guard] = []  # of the tensors that optimizers keep
+        self.reached: set[int] = set()
+        self.unknown = ""  # an object whose state cannot be known
+        self._module_guards: list[Guard] = []
+        self.schedules: list[Any] = []
+        self._streams: list[tuple[str, Callable[[], Any], Any]] = []
         self._alive: list[Any] = []  # so that no id is used again
-        self._methods: list[tuple[str, FunctionType]] = []  # of the classes of what was found
-        self._named: set[str] = set()  # names in the code of functions
+        self._named: frozenset[str] = frozenset()
         # The module whose forward method is the function: its own hooks run outside.
         first = starts[0]
         of = first.__self__ if isinstance(first, MethodType) else None
         is_forward = isinstance(of, Module) and first.__func__ is getattr(type(of), "forward", None)
         self._inside = of if is_forward else None
+        for module, state in (("random", _state_of_random), ("numpy.random", _state_of_numpy)):
+            if module in sys.modules:
+                self._stream(module, state)
         for start in starts:
             self._search(start, getattr(start, "__name__", type(start).__name__))
-        self._attributes = [self._held(module) for module in self.modules]
-
-    def _held(self, module: Any) -> dict[str, Any]:
-        """The attributes of a module that count."""
-        held = dict(module.__dict__)
-        if module is self._inside:
-            held.pop("forward", None)
-        return held
-
-    def _module_guards(self) -> Iterator[Guard]:
-        for module, held in zip(self.modules, self._attributes, strict=True):
-            name = type(module).__name__
-            length = len(self._held(module))
-            yield Guard({0: length}, 0, len(held), f"the attributes of {name}")
-            for key, value in held.items():
-                yield Guard(module.__dict__, key, value, f"{name}.{key}")
+        self._guard_live_numbers()
 
     def modules_hold(self) -> bool:
         """True if no attribute of a module was set to something else."""
-        return all(guard.holds() for guard in self._module_guards())
+        return all(guard.holds() for guard in self._module_guards)
 
     def modules_difference(self) -> str:
         """The first attribute of a module that changed."""
-        return next((g.difference() for g in self._module_guards() if not g.holds()), "")
+        return next((g.difference() for g in self._module_guards if not g.holds()), "")
+
+    def advanced(self) -> str:
+        """The name of a generator of random numbers, or iterator, that has moved since; or ""."""
+        return next((name for name, state, before in self._streams if state() != before), "")
+
+    # ---- the search ----
 
     def _search(self, start: Any, name: str) -> None:
         waiting = [(start, name)]
-        while waiting or (waiting := self._called()):
+        while waiting:
             x, name = waiting.pop()
-            if isinstance(x, (*_SCALARS, *_LEFT_ALONE)) or id(x) in self._seen:
+            if isinstance(x, _SCALARS) or id(x) in self.reached:
                 continue
-            self._seen.add(id(x))
+            if isinstance(x, _LEFT_ALONE) or is_numpys("generic", x):
+                continue
+            self.reached.add(id(x))
             self._alive.append(x)
             waiting += self._within(x, name)
-
-    def _called(self) -> list[tuple[Any, str]]:
-        """The methods that functions found so far may call, and that were not searched."""
-        methods, self._methods = self._methods, []
-        found: list[tuple[Any, str]] = []
-        for name, function in methods:
-            if name in self._named or name in _CALLED:
-                found.append((function, name))
-            else:
-                self._methods.append((name, function))
-        return found
 
     def _within(self, x: Any, name: str) -> list[tuple[Any, str]]:
         """The values in an object, each with its name; they become guards."""
         if isinstance(x, TensorBase):
             self.tensors[id(x)] = x
             self.names[id(x)] = name
-            return []
-        if isinstance(x, Optimizer):
-            return self._of_optimizer(x, name)
-        if isinstance(x, Module):
-            if not self.modules:
-                call = Module.__dict__["__call__"]
-                self.guards.append(Guard(Module.__dict__, "__call__", call, "hooks of all modules"))
-            self.modules.append(x)
-            self._methods += _methods_of(type(x))
-            return [(value, f"{name}.{key}") for key, value in self._held(x).items()]
-        if isinstance(x, _Hooked):
-            lists = x.before, x.after, x.backward_before, x.backward
-            return [(hooks, f"hooks of {name}") for hooks in lists]
-        if isinstance(x, FunctionType):
-            return self._of_function(x, name)
-        if isinstance(x, MethodType):
-            return [(x.__self__, "self"), (x.__func__, name)]
-        if isinstance(x, functools.partial):
-            return [(x.func, name), (x.args, "args"), (x.keywords, "keywords")]
-        if isinstance(x, dict):
-            self.guards.append(Guard(_Length(x), 0, len(x), f"len({name})"))
-            return self._guarded(x, list(x), f"{name}[{{!r}}]")
-        if isinstance(x, list):
-            self.guards.append(Guard(_Length(x), 0, len(x), f"len({name})"))
-            return self._guarded(x, range(len(x)), f"{name}[{{!r}}]")
-        if isinstance(x, (tuple, set, frozenset)):
-            return [(value, f"{name}[{i}]") for i, value in enumerate(x)]
-        if type(x).__module__.split(".")[0] in _OURS or not hasattr(x, "__dict__"):
-            return []
-        held = x.__dict__
-        self._methods += _methods_of(type(x))
-        return self._guarded(held, list(held), f"{name}.{{}}")
+            return [(hook, f"a hook of {name}") for hook in hooks_of(x)]
+        for kinds, method in _SEARCHES:
+            if isinstance(x, kinds):
+                return method(self, x, name)
+        return self._of_object(x, name)
 
-    def _guarded(self, where: Any, keys: Any, name: str) -> list[tuple[Any, str]]:
-        found = []
-        for key in keys:
-            value = where[key]
-            self.guards.append(Guard(where, key, value, name.format(key)))
-            found.append((value, name.format(key)))
-        return found
+    def _keep(
+        self,
+        read: Callable[[], Iterable[Any]],
+        names: Sequence[str],
+        places: Sequence[tuple[Any, Any]] | None = None,
+    ) -> list[tuple[Any, str]]:
+        guard = Guard(read, read(), names, places)
+        self.guards.append(guard)
+        return list(zip(guard.values, names, strict=True))
+
+    def _of_module(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        if not self.modules:
+            place = Module.__dict__, "__call__"
+            self._keep(lambda: (Module.__dict__["__call__"],), ["hooks of all modules"], [place])
+        self.modules.append(x)
+        read = functools.partial(_attributes, x, x is self._inside)
+        held = read()
+        names = [f"{name}.{key}" for key in held]
+        self._module_guards.append(Guard(lambda: read().values(), held.values(), names))
+        found = zip(held.values(), names, strict=True)
+        return [*found, (type(x), type(x).__name__)]
+
+    def _of_hooked(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        lists = x.before, x.after, x.backward_before, x.backward
+        return [(hooks, f"hooks of {name}") for hooks in lists]
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
-        self.guards.append(
-            Guard(x.__dict__, "param_groups", x.param_groups, f"{name}.param_groups")
+        found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"])[:0]
+        groups = [f"{name}.param_groups[{k}]" for k in range(len(x.param_groups))]
+        self._keep(lambda: x.param_groups, groups)
+        found += self._keep(
+            lambda: [group["params"] for group in x.param_groups],
+            [f"{group}['params']" for group in groups],
         )
-        found = []
-        for place, group in enumerate(x.param_groups):
-            found.append((group["params"], f"{name}.param_groups[{place}]['params']"))
         for p, state in x.state.items():
-            found += [
-                (p, f"{name}.state"),
-                *[(v, f"{name}.state[...][{k!r}]") for k, v in state.items()],
+            found.append((p, f"{name}.state"))
+            kept = {k: v for k, v in state.items() if isinstance(v, TensorBase)}
+            names = [f"{name}.state[...][{k!r}]" for k in kept]
+            found += zip(kept.values(), names, strict=True)
+            read = functools.partial(_state_of, x, p)
+            places = [(x.state, p), *[(state, key) for key in kept]]
+            self.state_guards.append(
+                Guard(read, [state, *kept.values()], [f"{name}.state[...]", *names], places)
+            )
+        count = [f"len({name}.state)"]
+        self.state_guards.append(Guard(lambda: (len(x.state),), (len(x.state),), count))
+        return [*found, (type(x), type(x).__name__)]
+
+    def _of_schedule(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        self.schedules.append(x)
+        inner = getattr(x, "schedulers", ())
+        found = [(each, f"{name}.schedulers[{k}]") for k, each in enumerate(inner)]
+        return [*found, (x.optimizer, f"{name}.optimizer"), (type(x), type(x).__name__)]
+
+    def _of_function(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        code = x.__code__
+        found: list[tuple[Any, str]] = []
+        cells = [c for c in x.__closure__ or () if _filled(c)]
+        if cells:
+            named = [
+                v
+                for v, c in zip(code.co_freevars, x.__closure__ or (), strict=True)
+                if any(c is other for other in cells)
             ]
+            places = [(cell, ...) for cell in cells]
+            found += self._keep(lambda: [cell.cell_contents for cell in cells], named, places)
+        if x.__defaults__:
+            found += self._keep(
+                lambda: x.__defaults__, [f"a default of {name}"] * len(x.__defaults__)
+            )
+        for extra in (x.__kwdefaults__, x.__dict__):
+            if extra:
+                found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
+        if _of_library(x.__module__):
+            return found
+        names = frozenset(_names_in(code))
+        self._named |= names & (_OPTIONS | _EPOCHS)
+        known = x.__globals__
+        used = [n for n in names if n in known]
+        found += self._keep(_reader(known, used), used, [(known, n) for n in used])
+        for variable in names:
+            module = known.get(variable, sys.modules.get(variable))
+            if isinstance(module, ModuleType):
+                found += self._of_python_module(module, variable, names)
         return found
 
-    def _of_function(self, x: FunctionType, name: str) -> list[tuple[Any, str]]:
-        if x.__module__ is None or x.__module__.split(".")[0] in _OURS:
+    def _of_python_module(
+        self, x: ModuleType, name: str, names: frozenset[str], depth: int = 0
+    ) -> list[tuple[Any, str]]:
+        """What a module of the user's has under names that a function mentions."""
+        if _of_library(x.__name__):
+            return []
+        held = vars(x)
+        used = [key for key in names if key in held]
+        named = [f"{name}.{key}" for key in used]
+        found = self._keep(_reader(held, used), named, [(held, key) for key in used])
+        for value, path in tuple(found):
+            if isinstance(value, ModuleType) and depth < 4:
+                found += self._of_python_module(value, path, names, depth + 1)
+        return found
+
+    def _of_method(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        return [(x.__self__, "self"), (x.__func__, name)]
+
+    def _of_partial(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        return [(x.func, name), (x.args, "args"), (x.keywords, "keywords")]
+
+    def _of_dict(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        self._keep(x.keys, [f"a key of {name}"] * len(x))
+        return self._keep(x.values, [f"{name}[{key!r}]" for key in x])
+
+    def _of_sequence(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        return self._keep(lambda: x, [f"{name}[{k}]" for k in range(len(x))])
+
+    def _of_tuple(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        return [(value, f"{name}[{k}]") for k, value in enumerate(x)]
+
+    def _of_set(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        before = frozenset(x)
+        self._keep(lambda: (x == before,), [f"that {name} is as it was"])
+        return [(value, f"an item of {name}") for value in before]
+
+    def _of_descriptor(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        parts = [getattr(x, key, None) for key in ("__func__", "fget", "fset", "func")]
+        return [(part, name) for part in parts if part is not None]
+
+    def _of_class(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        found: list[tuple[Any, str]] = []
+        for each in x.__mro__:
+            if _of_library(each.__module__) or (each is not x and id(each) in self.reached):
+                continue
+            self.reached.add(id(each))
+            held = vars(each)
+            found += self._keep(held.values, [f"{each.__name__}.{key}" for key in held])
+        return found
+
+    def _of_object(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        stream = _stream_of(x)
+        if stream is not None:
+            self._stream(name, stream)
+            return []
+        kind, module = type(x), type(x).__module__
+        if module == "minigrad._compile.compiled":
+            return [(x.function, name)]
+        if is_numpys("ndarray", x):
+            self._of_numpys_array(x, name)
+            return []
+        if isinstance(x, Iterator) and _of_library(module):
+            self.unknown = self.unknown or f"{name} is an iterator, whose state no program knows"
+            return []
+        top = module.split(".")[0]
+        if top in _LIBRARIES and (top not in _HOLDERS or module.startswith(_KEEPERS)):
             return []
         found: list[tuple[Any, str]] = []
-        for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
-            self.guards.append(Guard(cell, _CELL, value, variable))
-            found.append((value, variable))
-        known = x.__globals__
-        self._named.update(_globals_of(x.__code__))
-        for variable in _globals_of(x.__code__):
-            if variable in known and not isinstance(known[variable], _LEFT_ALONE):
-                found += self._guarded_global(known, variable)
-        for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-            found.append((value, f"a default of {name}"))
-        return found
+        held = getattr(x, "__dict__", None)
+        if held:
+            found += self._keep(held.values, [f"{name}.{key}" for key in held])
+        slots = [key for each in kind.__mro__ for key in _slots(each) if hasattr(x, key)]
+        if slots and not isinstance(x, Generator):
+            found += self._keep(
+                lambda: [getattr(x, key) for key in slots], [f"{name}.{key}" for key in slots]
+            )
+        return [*found, (kind, kind.__name__)]
 
-    def _guarded_global(self, known: dict[str, Any], variable: str) -> list[tuple[Any, str]]:
-        value = known[variable]
-        self.guards.append(Guard(known, variable, value, variable))
-        return [(value, variable)]
+    def _of_numpys_array(self, x: Any, name: str) -> None:
+        if x.nbytes <= _ARRAY_BYTES and not x.dtype.hasobject:
+            self._keep(lambda: (x.tobytes(),), [f"the content of {name}"])
+        else:
+            self.unknown = self.unknown or (
+                f"{name} is a NumPy array of {x.nbytes} bytes, whose values may change: make it a "
+                "tensor"
+            )
 
+    # ---- numbers that change by themselves ----
 
-class _Length:
-    """The length of a container, as a place of a guard."""
+    def _stream(self, name: str, state: Callable[[], Any]) -> None:
+        self._streams.append((name, state, state()))
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
-
-    def __getitem__(self, _: Any) -> int:
-        return len(self.held)
-
-
-# Methods that are called by no name.
-_CALLED = ("forward", *[f"__{name}__" for name in ("call", "iter", "len", "getitem", "getattr")])
-
-
-def _methods_of(cls: type) -> list[tuple[str, FunctionType]]:
-    """The functions of a class of the user's, by name, also of properties and compiled methods."""
-    found = []
-    for base in cls.__mro__:
-        if base.__module__.split(".")[0] in _OURS:
-            continue
-        for name, value in vars(base).items():
-            for of in ("__func__", "function", "fget", "__wrapped__"):
-                value = getattr(value, of, value)
-            if isinstance(value, FunctionType):
-                found.append((name, value))
-    return found
+    def _guard_live_numbers(self) -> None:
+        """Guards for the options that the function reads in Python."""
+        for x in self.optimizers if self._named else ():
+            for k, group in enumerate(x.param_groups):
+                keys = [key for key in group if key != "params"]
+                name = type(x).__name__
+                names = [f"{name}.param_groups[{k}][{key!r}]" for key in keys]
+                self._keep(functools.partial(_items_of, group, keys), names)
+        for x in self.schedules if self._named & _EPOCHS else ():
+            keys = [key for key in vars(x) if key != "optimizer"]
+            names = [f"{type(x).__name__}.{key}" for key in keys]
+            for value, name in self._keep(functools.partial(_items_of, vars(x), keys), names):
+                if isinstance(value, list):
+                    self._of_sequence(value, name)
 
 
-def _globals_of(code: CodeType) -> Iterator[str]:
+_SEARCHES: list[tuple[Any, Callable[[Any, Any, str], list[tuple[Any, str]]]]] = [
+    (Optimizer, Surroundings._of_optimizer),
+    (LRScheduler, Surroundings._of_schedule),
+    (Module, Surroundings._of_module),
+    (_Hooked, Surroundings._of_hooked),
+    (FunctionType, Surroundings._of_function),
+    (MethodType, Surroundings._of_method),
+    (functools.partial, Surroundings._of_partial),
+    (dict, Surroundings._of_dict),
+    ((list, deque), Surroundings._of_sequence),
+    (tuple, Surroundings._of_tuple),
+    ((set, frozenset), Surroundings._of_set),
+    ((staticmethod, classmethod, property, functools.cached_property), Surroundings._of_descriptor),
+    (type, Surroundings._of_class),
+    (ModuleType, lambda *_: []),
+]
+
+
+@functools.cache
+def _of_library(name: str | None) -> bool:
+    """True for the name of a module that is not the user's own."""
+    top = (name or "sys").split(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return top in _LIBRARIES or "site-packages" in file or "dist-packages" in file
+
+
+def _attributes(module: Any, inside: bool) -> dict[str, Any]:
+    """The attributes of a module; without ``forward`` where its own hooks run outside."""
+    held: dict[str, Any] = module.__dict__
+    return {k: v for k, v in held.items() if k != "forward"} if inside else held
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - raises an error for an empty cell
+    except ValueError:
+        return False
+    return True
+
+
+def _reader(held: Mapping[str, Any], keys: Sequence[str]) -> Callable[[], tuple[Any, ...]]:
+    """A function that reads some values of a dict."""
+    if len(keys) == 1:
+        return lambda: (held[keys[0]],)
+    get = itemgetter(*keys) if keys else lambda _: ()
+    return lambda: get(held)
+
+
+def _items_of(held: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:
+    return [held[key] for key in keys]
+
+
+def _state_of(optimizer: Any, p: Any) -> list[Any]:
+    """The state of a parameter, and the tensors in it."""
+    state = optimizer.state.get(p, {})
+    return [state, *[value for value in state.values() if isinstance(value, TensorBase)]]
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = vars(kind).get("__slots__", ())
+    slots = (slots,) if isinstance(slots, str) else tuple(slots)
+    private = f"_{kind.__name__.lstrip('_')}"
+    return tuple(
+        [
+            private + key if key.startswith("__") and not key.endswith("__") else key
+            for key in slots
+            if key not in ("__weakref__", "__dict__")
+        ]
+    )
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
     yield from code.co_names
     for x in code.co_consts:
         if isinstance(x, CodeType):
-            yield from _globals_of(x)
+            yield from _names_in(x)
+
+
+# ---- streams: objects that give another value each time ------------------------------------------
+
+
+def _state_of_random() -> Any:
+    return sys.modules["random"].getstate()
+
+
+def _state_of_numpy() -> Any:
+    return repr(sys.modules["numpy.random"].get_state())
+
+
+_EMPTY: list[Any] = [[], (), range(0), {}, {}.values(), {}.items(), set(), ""]
+_LISTS = tuple([type(iter(x)) for x in _EMPTY])
+
+
+def _stream_of(x: Any) -> Callable[[], Any] | None:
+    """A function that says where a stream is; None if x is none, or if that cannot be told."""
+    drawing = sys.modules.get("random")
+    if drawing is not None and isinstance(x, drawing.Random):
+        return x.getstate
+    numpys = sys.modules.get("numpy.random")
+    if numpys is not None and isinstance(x, numpys.Generator):
+        return lambda: repr(x.bit_generator.state)
+    if numpys is not None and isinstance(x, numpys.RandomState):
+        return lambda: repr(x.get_state())
+    if isinstance(x, count):
+        return lambda: repr(x)
+    if isinstance(x, _LISTS):
+        left: Any = x
+        state: Callable[[], Any] = left.__length_hint__
+        return state
+    return None

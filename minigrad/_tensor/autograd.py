@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad._tensor.inplace import KeepGrad, kept_by
 from minigrad.functions.creation import require_grad
 from minigrad.runtime.native import call, kernels
-from minigrad.tape.hooks import LeafHooks, Removable
+from minigrad.tape.hooks import LeafHooks, Removable, hook_changes
 from minigrad.tape.node import LEAF, Node
 from minigrad.tape.slice_grad import SliceGrad
 from minigrad.tape.tensor_base import TensorBase, parent_of, wrap
@@ -33,6 +33,7 @@ def _hook_of_leaf(
         leaf._hooks = LeafHooks()
     hooks = leaf._hooks.after if after else leaf._hooks
     hooks.append(hook)
+    hook_changes.count += 1
     return Removable(hooks, hook)
 
 

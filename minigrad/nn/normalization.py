@@ -12,6 +12,7 @@ from minigrad.nn.functional.spatial import Sizes
 from minigrad.nn.module import Module, Parameter
 from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import as_dtype, int64
+from minigrad.runtime.recorders import give_up
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -133,7 +134,10 @@ class _BatchNorm(_ByChannel):
             return self.momentum or 0.0
         with no_grad():
             count.copy_(count + 1)
-        return 1.0 / count.item() if self.momentum is None else self.momentum
+        if self.momentum is not None:
+            return self.momentum
+        give_up(type(self).__name__, "counts batches in Python where momentum is None")
+        return 1.0 / count.item()
 
 
 class BatchNorm1d(_BatchNorm):

@@ -9,18 +9,18 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 __all__ = [
     "RecordingError",
     "active",
+    "cached",
     "constant",
     "drawn",
+    "draws_from",
     "give_up",
     "repeated",
     "stepped",
-    "unrecorded",
 ]
 
 T = TypeVar("T")
@@ -56,6 +56,13 @@ def drawn(make: Callable[[], T]) -> T:
     return make() if recorder is None else recorder.draw(make)
 
 
+def draws_from(generator: Any) -> None:
+    """Tell the recorder that numbers come from a generator, or from the shared one for None."""
+    recorder = active()
+    if recorder is not None:
+        recorder.draws(generator)
+
+
 def constant(x: T) -> T:
     """A tensor of Python's numbers. A recorded program keeps its values."""
     recorder = active()
@@ -71,6 +78,21 @@ def stepped(move: Any) -> None:
         recorder.step(move)
 
 
+def cached(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """``lru_cache`` for functions that make arrays. A recorder sees them made, and none is kept."""
+
+    def decorate(make: Callable[..., T]) -> Callable[..., T]:
+        kept = functools.lru_cache(size)(make)
+
+        @functools.wraps(make)
+        def found(*args: Any) -> T:
+            return make(*args) if running and active() is not None else kept(*args)
+
+        return found
+
+    return decorate
+
+
 def repeated(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that changes Python's state alone. A recorded program calls it for each run."""
 
@@ -82,9 +104,3 @@ def repeated(method: Callable[..., Any]) -> Callable[..., Any]:
         return recorder.repeat(functools.partial(method, self, *args, **kwargs))
 
     return run
-
-
-def unrecorded() -> AbstractContextManager[None]:
-    """Context manager: what this thread computes is not recorded."""
-    recorder = active()
-    return nullcontext() if recorder is None else recorder.paused()

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["LeafHooks", "Removable", "forwards", "note_leaving", "watchers"]
+__all__ = [
+    "LeafHooks",
+    "Removable",
+    "forwards",
+    "hook_changes",
+    "hooks_of",
+    "note_leaving",
+    "watchers",
+]
 
 # One listener for each running Function.forward of any thread. A listener gets each tensor whose
 # values become Python's or NumPy's.
@@ -33,6 +41,22 @@ class LeafHooks(list[Callable[..., Any]]):
         self.after: list[Callable[[Any], Any]] = []
 
 
+class _Changes:
+    """How often hooks of leaves came or went."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+hook_changes = _Changes()
+
+
+def hooks_of(leaf: Any) -> tuple[Any, ...]:
+    """The hooks of a tensor, of both kinds."""
+    hooks = getattr(leaf, "_hooks", None)
+    return () if hooks is None else (*hooks, *hooks.after)
+
+
 class Removable:
     """Handle that removes one hook, by ``remove()`` or by a call of the handle.
 
@@ -51,6 +75,7 @@ class Removable:
         hooks, self._hooks = self._hooks, []
         if self._hook in hooks:
             hooks.remove(self._hook)
+            hook_changes.count += 1
 
     __call__ = remove
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad import functions as f
@@ -21,6 +20,7 @@ from minigrad.ops.window import POOL_SUM, PoolingWindows
 from minigrad.runtime.batched import BatchedOperandError, BatchedValueError, by_rules
 from minigrad.runtime.dtypes import float32
 from minigrad.runtime.native import call, kernels
+from minigrad.runtime.recorders import cached
 from minigrad.tape.apply import apply
 from minigrad.tape.tensor_base import wrap
 from minigrad.tape.writing import write
@@ -90,7 +90,7 @@ def _affine(y: Tensor, w: Tensor | None, b: Tensor | None, after: int) -> Tensor
 _KEPT, _MEAN, _VAR = 4, 0, 3
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def _neutral(value: float, shape: Sizes, code: int) -> Tensor:
     """The weight of ones, or bias of zeros, that replaces a missing one."""
     return wrap(call(kernels.full, code, shape, value, 0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minigrad.functions.arguments import integer, tensor_operand
@@ -25,6 +24,7 @@ from minigrad.nn.functional.spatial import (
 )
 from minigrad.ops.indexing import RESAMPLE
 from minigrad.ops.window import FOLD_WINDOWS, WINDOWS
+from minigrad.runtime.recorders import cached
 from minigrad.tape.apply import apply
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _in_c(terms: Terms, dtype: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return places, tuple([tensor(weights, dtype)._h for _, weights in terms if weights])
 
 
-@lru_cache(32)
+@cached(32)
 def _terms(
     terms_of: Callable[..., Terms], n: int, m: int, step: float | None, align: bool, dtype: Any
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from minigrad import functions as f
 from minigrad.functions.arguments import listed_tensors, real
 from minigrad.functions.grad_modes import no_grad
+from minigrad.runtime.native import call, kernels
+from minigrad.runtime.recorders import give_up
 from minigrad.tape.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -88,10 +90,15 @@ def clip_grad_norm_(
     order = real("clip_grad_norm_", "norm_type", math.inf if norm_type == "inf" else norm_type)
     gradients = _gradients("clip_grad_norm_", parameters)
     total = _whole_norm(gradients, order)
+    if error_if_nonfinite:
+        give_up("clip_grad_norm_", "asks in Python whether the norm is finite")
     if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {total.item()}")
     factor = (bound / (total + 1e-6)).clamp(max=1.0)  # as in PyTorch, a little below the bound
-    if not total.isfinite() and bound != 0.0:  # the norm of scaled gradients may be finite
+    extreme = total.dtype.is_floating_point and call(kernels.roots_extreme, total._h)
+    if extreme and bound != 0.0:
+        give_up("clip_grad_norm_", "meets a norm that is 0, or at the end of the range")
+    if extreme and bound != 0.0 and total.isinf():  # the norm of scaled gradients may be finite
         part = 2.0**-64
         smaller = _whole_norm([g * part for g in gradients], order)
         if smaller.isfinite():
