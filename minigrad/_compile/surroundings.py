@@ -12,6 +12,7 @@ import functools
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dis import get_instructions
 from itertools import count
 from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -261,13 +262,13 @@ class Surroundings:
                 found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
         if _of_library(x.__module__):
             return found
-        names = frozenset(_names_in(code))
+        read, names = _names_in(code)
         self._named |= names & (_OPTIONS | _EPOCHS)
         known = x.__globals__
-        used = [n for n in names if n in known]
+        used = [n for n in read if n in known]
         found += self._keep(_reader(known, used), used, [(known, n) for n in used])
-        for variable in names:
-            module = known.get(variable, sys.modules.get(variable))
+        modules = {variable: known.get(variable, sys.modules.get(variable)) for variable in names}
+        for variable, module in (*modules.items(), *[(name, x) for x, name in found]):
             if isinstance(module, ModuleType):
                 found += self._of_python_module(module, variable, names)
         return found
@@ -318,8 +319,8 @@ class Surroundings:
             if _of_library(each.__module__) or (each is not x and id(each) in self.reached):
                 continue
             self.reached.add(id(each))
-            held = vars(each)
-            found += self._keep(held.values, [f"{each.__name__}.{key}" for key in held])
+            names = [f"{each.__name__}.{key}" for key in vars(each) if key != _COPIED]
+            found += self._keep(functools.partial(_held_by, each), names)
         return found
 
     def _of_object(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -341,7 +342,7 @@ class Surroundings:
             return []
         found: list[tuple[Any, str]] = []
         held = getattr(x, "__dict__", None)
-        if held:
+        if held is not None:
             found += self._keep(held.values, [f"{name}.{key}" for key in held])
         slots = [key for each in kind.__mro__ for key in _slots(each) if hasattr(x, key)]
         if slots and not isinstance(x, Generator):
@@ -451,11 +452,24 @@ def _slots(kind: type) -> tuple[str, ...]:
     )
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+_COPIED = "__slotnames__"  # a note that copies of an object leave in its class
+
+
+def _held_by(kind: type) -> list[Any]:
+    return [value for key, value in vars(kind).items() if key != _COPIED]
+
+
+@functools.lru_cache(1024)
+def _names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The globals that code reads, and all names that it mentions, attributes included."""
+    read = {x.argval for x in get_instructions(code) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    mentioned = set(code.co_names)
     for x in code.co_consts:
         if isinstance(x, CodeType):
-            yield from _names_in(x)
+            inner = _names_in(x)
+            read |= inner[0]
+            mentioned |= inner[1]
+    return frozenset(read), frozenset(mentioned)
 
 
 # ---- streams: objects that give another value each time ------------------------------------------

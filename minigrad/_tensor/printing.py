@@ -8,6 +8,7 @@ import numpy as np
 
 from minigrad.functions.creation import to_numpy
 from minigrad.runtime.dtypes import bfloat16, bool_, float32, int64
+from minigrad.tape.hooks import forwards, note_leaving
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -16,6 +17,8 @@ __all__ = ["html", "text"]
 
 
 def _values(x: Tensor) -> np.ndarray[Any, Any]:
+    if forwards:
+        note_leaving(x)
     return to_numpy(x._h if x.dtype is not bfloat16 else x.float()._h)
 
 
