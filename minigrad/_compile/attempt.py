@@ -19,7 +19,7 @@ from minigrad.runtime.dtypes import default_dtype
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import hook_changes
 from minigrad.tape.node import LEAF, Node, next_serial, record
-from minigrad.tape.tensor_base import TensorBase, result_type
+from minigrad.tape.tensor_base import TensorBase, grad_uses, result_type
 
 __all__ = ["Attempt"]
 
@@ -56,6 +56,7 @@ class Attempt:
                 self._know("grad", x._grad._h, target)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
         self.modes = is_grad_enabled(), default_dtype()
+        self.uses_grads = True  # whether the function reads or sets the grad of a tensor
         self.begin = next_serial()
         # where a graph may end: the edge in the recording, and the argument or captured tensor
         self.sources: dict[Any, Any] = {}
@@ -71,11 +72,13 @@ class Attempt:
         if Module.__call__ is not global_hooks._plain:
             self.recorder.failed = "there are hooks of all modules"
         marked = self._marked()
+        uses = grad_uses()
         self.recorder.begin()
         try:
             result = self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            self.uses_grads = grad_uses() != uses
             for x, edge, mark in marked:
                 if x._edge is mark:
                     x._edge = edge

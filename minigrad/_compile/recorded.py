@@ -51,7 +51,7 @@ class Recorded:
         self.kind = attempt.kind
         self.function = attempt.function
         self.steps = recorder.steps
-        self._remember(attempt)
+        self._remember(attempt, attempt.uses_grads or bool(grads))
         slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])
@@ -114,17 +114,21 @@ class Recorded:
         self._records = is_grad_enabled()
         self.fast = self._accelerated()
 
-    def _remember(self, attempt: Any) -> None:
-        """What must be as it was, besides the arrays."""
+    def _remember(self, attempt: Any, uses_grads: bool) -> None:
+        """What must be as it was, besides the arrays.
+
+        Whether a tensor has a grad counts only if the function ``uses_grads``.
+        """
         self.surroundings = attempt.surroundings
         self.guards: list[Guard] = [*self.surroundings.guards, *self.surroundings.state_guards]
         self.changes, self.hooks = changes.count, hook_changes.count
+        self._uses_grads = uses_grads
         places: dict[int, int] = {}
         self._pattern = [places.setdefault(id(x), k) for k, x in enumerate(attempt.tensors)]
         self._own = [self._captured_id(x) for x in attempt.tensors]
         self._merged = attempt.merged
         watched = [
-            (x, target, edge, grad is None)
+            (x, target, edge, grad is None if uses_grads else None)
             for x, target, (_, edge, grad) in zip(
                 attempt.known, attempt.targets, attempt.before, strict=True
             )
@@ -227,12 +231,11 @@ class Recorded:
         if [self._captured_id(x) for x in tensors] != self._own:
             return "an argument is a tensor that the function reaches, or no longer is"
         for k, without, _ in self._given_grads:
-            if (tensors[k]._grad is None) is not without:
+            if without is not None and (tensors[k]._grad is None) is not without:
                 return self._other_grad(self.name_of(k), without)
         watched = self._watched
-        if [x._grad is None for x in watched] != self._without or not all(
-            map(is_, map(_kind_of_edge, watched), self._edges)
-        ):
+        same = not self._uses_grads or [x._grad is None for x in watched] == self._without
+        if not same or not all(map(is_, map(_kind_of_edge, watched), self._edges)):
             return self._other_leaf()
         if hook_changes.count != self.hooks:
             if [hooks_of(x) for x in watched] != self._hooks:
@@ -252,7 +255,7 @@ class Recorded:
     def _other_leaf(self) -> str:
         for x, edge, without in zip(self._watched, self._edges, self._without, strict=True):
             name = self.name_of(x)
-            if (x._grad is None) is not without:
+            if without is not None and (x._grad is None) is not without:
                 return self._other_grad(name, without)
             if _kind_of_edge(x) is not edge:
                 was, now = edge is not None, x._edge is not None
@@ -272,8 +275,8 @@ class Recorded:
         x = tensors[target] if type(target) is int else target
         return x._grad._h if kind == "grad" else x._h
 
-    def leaves(self) -> list[tuple[Any, bool]]:
-        """Arguments by number and captured tensors, and whether each has no grad."""
+    def leaves(self) -> list[tuple[Any, bool | None]]:
+        """Arguments by number and captured tensors, and whether each has no grad if that counts."""
         given = [(k, without) for k, without, _ in self._given_grads]
         return [*given, *zip(self._watched, self._without, strict=True)]
 

@@ -97,7 +97,7 @@ class Description:
         entry["requires_grad"] = x._edge is LEAF
         entry["grad"] = "any"
         for leaf, without in self.recorded.leaves():
-            if leaf is x:
+            if leaf is x and without is not None:
                 entry["grad"] = "none" if without else "some"
         self.state.append(entry)
         return number
@@ -200,7 +200,7 @@ class Description:
                 "alias": recorded._arguments[alias],
             }
         for leaf, without in recorded.leaves():
-            if type(leaf) is int:
+            if type(leaf) is int and without is not None:
                 made[leaf]["grad"] = "none" if without else "some"
         return made
 
