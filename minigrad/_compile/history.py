@@ -230,7 +230,15 @@ class History:
         pairs = [(edge, g) for edge, g in zip(roots, upstream, strict=True) if g is not None]
         edges, given = [edge for edge, _ in pairs], [g for _, g in pairs]
         found = gradients(edges, given, graph, graph, set(ends), ends=True)
-        return [found.get(end) for end in ends]
+        made: list[Any] = []
+        others = {id(g) for g in given}
+        for end in ends:
+            g = found.get(end)
+            if g is not None and not graph and id(g) in others:
+                g = _gradient(g._h, True)
+            others.add(id(g))
+            made.append(g)
+        return made
 
     def _by_program(self, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
         first: dict[Any, int] = {}
