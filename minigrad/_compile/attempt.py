@@ -129,12 +129,14 @@ class Attempt:
                 continue
             if all(y is x or y._h.buffer != x._h.buffer for y in seen.values()):
                 continue
-            base, rows = x, []
-            while len(alias := getattr(base, "_alias", ())) == 3 and (
-                base is x or id(base) not in seen
-            ):
-                base, *row = alias
-                rows.insert(0, row)
+            base: Any = x
+            rows: list[Any] = []
+            while base is x or id(base) not in seen:
+                alias: Any = getattr(base, "_alias", ())
+                if len(alias) != 3:
+                    break
+                base = alias[0]
+                rows.insert(0, alias[1:])
             found[id(x)] = base, rows
         return found
 

@@ -308,7 +308,7 @@ class Recorded:
                 [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
-        found = []
+        found: list[Any] = []
         for source, value, edge in self._outputs:
             if source == "made":
                 found.append(wrap(made[value], edge))
