@@ -259,7 +259,8 @@ class CompiledModule(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
         if name == "_orig_mod":
-            self.__init__(value, self.compiled.fullgraph)  # type: ignore[misc]
+            self.__dict__["_orig_mod"] = value
+            self.__dict__["compiled"] = Compiled(value, self.compiled.fullgraph)
         elif hasattr(type(self), name):
             super().__setattr__(name, value)
         else:

@@ -230,7 +230,15 @@ class History:
         pairs = [(edge, g) for edge, g in zip(roots, upstream, strict=True) if g is not None]
         edges, given = [edge for edge, _ in pairs], [g for _, g in pairs]
         found = gradients(edges, given, graph, graph, set(ends), ends=True)
-        return [found.get(end) for end in ends]
+        results: list[Any] = []
+        others = {id(g) for g in given}
+        for end in ends:
+            g = found.get(end)
+            if g is not None and not graph and id(g) in others:
+                g = _gradient(g._h, True)
+            others.add(id(g))
+            results.append(g)
+        return results
 
     def _by_program(self, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
         first: dict[Any, int] = {}
@@ -316,8 +324,8 @@ class _Pass:
         """The pass that a recorder wrote down; None if it cannot be one."""
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
-        asked: list[Any] = [slot for slot, g in zip(ends, found, strict=True) if g is not None]
-        if None in asked:
+        asked = [slot for slot in ends if slot is not None]
+        if len(asked) < sum(g is not None for g in found):
             return None
         used = set(asked)
         for step in recorder.steps:

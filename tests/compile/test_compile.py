@@ -274,9 +274,8 @@ def test_schedules_options_and_checkpoints_are_seen(options):
             same(p, q)
 
     both()
-    states = [
-        copy.deepcopy((m.state_dict(), o.state_dict())) for m, o in ((one, opt1), (two, opt2))
-    ]
+    pairs = (one, opt1), (two, opt2)
+    states = [copy.deepcopy((m.state_dict(), o.state_dict())) for m, o in pairs]
     both()
     for (m, o), (weights, rest) in zip(pairs, states, strict=True):
         m.load_state_dict(weights)

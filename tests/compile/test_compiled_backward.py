@@ -442,15 +442,27 @@ def test_an_upstream_gradient_that_is_a_saved_array():
 
 def test_gradients_are_memory_of_their_own():
     a, b = leaf(3), leaf(3)
-    run = warm(lambda a, b: a + b, a, b)
-    run(a, b).sum().backward()
-    a.grad.mul_(5.0)
-    assert b.grad.tolist() == [1.0] * 3
-    g = mg.ones(3)
-    a.grad = b.grad = None
-    run(a, b).backward(g)
-    a.grad.mul_(5.0)
-    assert g.tolist() == b.grad.tolist() == [1.0] * 3
+
+    def function(a, b):
+        y = a + b
+        return y, y * 3
+
+    run = mg.compile(function)
+    for _ in range(4):
+        a.grad = b.grad = None
+        g, h = mg.ones(3), mg.ones(3)
+        mg.autograd.backward(run(a, b), [g, h])
+        a.grad.mul_(5.0)
+        assert b.grad.tolist() == [4.0] * 3
+        a.grad = b.grad = None
+        run(a, b)[0].backward(g)
+        a.grad.mul_(5.0)
+        assert g.tolist() == h.tolist() == b.grad.tolist() == [1.0] * 3
+        a.grad = b.grad = None
+        y, z = run(a, b)
+        mg.autograd.backward([y, z], [g, h], retain_graph=True)
+        mg.autograd.backward([y, z], [g, h])
+        assert a.grad.tolist() == b.grad.tolist() == [8.0] * 3
 
 
 def test_writes_in_the_function():
