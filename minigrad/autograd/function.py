@@ -310,13 +310,16 @@ class _Unknown(NamedTuple):
 class _Watch:
     """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
 
-    def __init__(self, args: Sequence[Any], needs_grad: Sequence[bool]) -> None:
+    def __init__(
+        self, args: Sequence[Any], needs_grad: Sequence[bool], of_backward: bool = False
+    ) -> None:
         self.args = args
         given = [x for x, want in zip(args, needs_grad, strict=True) if want]
         self.buffers = {x._h.buffer for x in given}
         self.start = int(lib.mg_clock_tick())
         self.left = False  # did values leave for NumPy or Python?
         self.thread = threading.get_ident()
+        self.of_backward = of_backward
 
     def _made(self, x: Any) -> bool:
         """Was this tensor made, or written, meanwhile? Or is it part of an input?"""
@@ -326,8 +329,13 @@ class _Watch:
         return h.version >= self.start or h.buffer in self.buffers
 
     def __call__(self, x: Any) -> None:
-        """Note that a tensor's values leave the tape."""
-        if threading.get_ident() == self.thread and x.dtype.is_floating_point:
+        """Note that a tensor's values leave the tape.
+
+        Those that leave in the forward of a recorded Function within a backward are known there.
+        """
+        if threading.get_ident() != self.thread or (self.of_backward and self._has_inner()):
+            return
+        if x.dtype.is_floating_point:
             self.left = self.left or x._edge is not None or self._made(x)
 
     def found_in(self, kept: dict[str, Any]) -> _Unknown:
@@ -335,6 +343,11 @@ class _Watch:
         known = {id(x) for x in (*self.args, None)}
         values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
         tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
+    def _has_inner(self) -> bool:
+        """Whether another Function runs within this one."""
+        own = [watch for watch in forwards if getattr(watch, "thread", None) == self.thread]
+        return own[-1] is not self
+
         hidden = [y for x in values for y in _hidden(x) if id(y) not in known]
         numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
         beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
@@ -591,7 +604,7 @@ class _FunctionOp:
             for attribute, value in context.__dict__.items():
                 if attribute not in ("_kept", "_unknown"):
                     context.__dict__[attribute] = _exchanged(value, unknown.tensors, edge)
-        watch = _Watch([], []) if mode.enabled else None
+        watch = _Watch([], [], True) if mode.enabled else None
         if watch is not None:
             used = [k.pin for k in kept if type(k) is _Unpack]
             watch.buffers = {pin.buffer(0) for pin in used}
