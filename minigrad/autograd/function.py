@@ -13,7 +13,7 @@ from minigrad._tensor.inplace import check_writable, shows_tracked, update
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
 from minigrad.functions.grad_modes import no_grad
-from minigrad.runtime.batched import BatchedOperandError, by_rules
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.native import Saved, call, kernels, lib, save_as_is, saved_handle
 from minigrad.tape.apply import check_keeps_grad
@@ -21,9 +21,9 @@ from minigrad.tape.engine import off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.hooks import forwards, watchers
 from minigrad.tape.node import Node, record
-from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, copied, edge_of, parent_of, wrap
 
-__all__ = ["Function", "once_differentiable"]
+__all__ = ["Function", "FunctionOp", "once_differentiable"]
 
 
 class Function:
@@ -63,6 +63,12 @@ class Function:
     ``jvp(ctx, *tangents)`` gets one tangent per argument, and returns one per output. Its
     ``saved_tensors`` are what ``ctx.save_for_forward`` kept, or else as those of backward.
 
+    In ``vmap`` a Function runs once for each slice, and a warning says so. A class may state
+    ``vmap(info, in_dims, *args)``, a static method. It gets the tensors with all slices, and where
+    their batch is; None is for what has none. ``info`` has ``batch_size`` and ``randomness``. It
+    returns the output and its ``out_dims``. With ``generate_vmap_rule = True`` forward, backward
+    and jvp run once on all slices, if they are made of tensor operations.
+
     A class may split the first spelling: ``forward(x, ...)`` without the context, and
     ``setup_context(ctx, inputs, output)``, which keeps what backward needs.
 
@@ -75,6 +81,7 @@ class Function:
     constants, as do values that no variable named in the class's file leads to.
     """
 
+    generate_vmap_rule = False
     needs_input_grad: tuple[bool, ...]
     _kept: tuple[Any, ...]  # during a backward
     _materialize: bool = True
@@ -123,15 +130,13 @@ class Function:
         if "_used" in self.__dict__:
             return type(self)()(*args)
         self._used = True
+        if running and by_rules("level_of")(args) is not None:
+            return by_rules("function")(type(self), args)
         self.needs_input_grad = tuple(
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        try:
-            watch = _Watch(args, self.needs_input_grad) if recorded else None
-        except BatchedOperandError:  # in vmap: a call for each slice
-            cls = type(self)
-            return by_rules("looped")(cls.__name__, lambda *given: cls()(*given), *args)
+        watch = _Watch(args, self.needs_input_grad) if recorded else None
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -162,7 +167,7 @@ class Function:
             if has_gradient:
                 check_keeps_grad(type(self).__name__, y.dtype)
         parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
-        whole = _FunctionOp(self, _metas(args), _metas(outputs), differentiable)
+        whole = FunctionOp(self, _metas(args), _metas(outputs), differentiable)
         node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
@@ -181,7 +186,7 @@ class Function:
         node.args = self._keep("_to_save_forward", node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
-    def _forward(self, args: tuple[Any, ...], watch: _Watch | None) -> Any:
+    def _forward(self, args: tuple[Any, ...], watch: _Watch | None = None) -> Any:
         """Forward, in any of its spellings."""
         if watch is not None:
             forwards.append(watch)
@@ -314,12 +319,12 @@ class _Watch:
         self, args: Sequence[Any], needs_grad: Sequence[bool], of_backward: bool = False
     ) -> None:
         self.args = args
+        self.of_backward = of_backward
         given = [x for x, want in zip(args, needs_grad, strict=True) if want]
         self.buffers = {x._h.buffer for x in given}
         self.start = int(lib.mg_clock_tick())
         self.left = False  # did values leave for NumPy or Python?
         self.thread = threading.get_ident()
-        self.of_backward = of_backward
 
     def _made(self, x: Any) -> bool:
         """Was this tensor made, or written, meanwhile? Or is it part of an input?"""
@@ -338,16 +343,16 @@ class _Watch:
         if x.dtype.is_floating_point:
             self.left = self.left or x._edge is not None or self._made(x)
 
-    def found_in(self, kept: dict[str, Any]) -> _Unknown:
-        """The attributes of a Function that forward made, without its arguments."""
-        known = {id(x) for x in (*self.args, None)}
-        values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
-        tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
     def _has_inner(self) -> bool:
         """Whether another Function runs within this one."""
         own = [watch for watch in forwards if getattr(watch, "thread", None) == self.thread]
         return own[-1] is not self
 
+    def found_in(self, kept: dict[str, Any]) -> _Unknown:
+        """The attributes of a Function that forward made, without its arguments."""
+        known = {id(x) for x in (*self.args, None)}
+        values = [x for value in kept.values() for x in _inner(value) if id(x) not in known]
+        tensors = [x for x in values if isinstance(x, TensorBase) and self._made(x)]
         hidden = [y for x in values for y in _hidden(x) if id(y) not in known]
         numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
         beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
@@ -545,7 +550,7 @@ def _beside(g: Any, unknown: Node | None) -> Any:
     return g
 
 
-class _FunctionOp:
+class FunctionOp:
     """A Function on the tape."""
 
     __slots__ = ("differentiable", "function", "metas", "name", "outputs")
@@ -566,15 +571,21 @@ class _FunctionOp:
 
     @no_grad
     def vjp(self, node: Node, g: Any) -> list[Any]:
+        """:meth:`graph_vjp` without recording."""
         return [off_tape(gi) for gi in self.graph_vjp(node, g)]
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
+        """The gradients of the arguments, by the class's backward."""
         upstream = [g]
         if type(g) is Bundle:
             upstream = [g.parts.get(k) for k in range(len(self.outputs))]
             if self.function._materialize:
                 upstream = _materialized(upstream, self.outputs)
         result, unknown = self._run("backward", node, node.saved, upstream)
+        return [_beside(gi, unknown) for gi in self.gradients_in(result)]
+
+    def gradients_in(self, result: Any) -> list[Any]:
+        """The gradients that a backward returned, one for each argument."""
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         count = len(self.metas)
         while len(gradients) > count and gradients[-1] is None:
@@ -584,11 +595,10 @@ class _FunctionOp:
                 f"[{self.name}] backward returned {len(gradients)} gradients for {count} "
                 "arguments of forward: one each, None where there is none"
             )
-        made = [
+        return [
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
-        return [_beside(gi, unknown) for gi in made]
 
     def _run(
         self, name: str, node: Node, kept: tuple[Any, ...], given: list[Any]
@@ -638,6 +648,10 @@ class _FunctionOp:
         if self.function._materialize:
             given = _materialized(given, self.metas)
         result, unknown = self._run("jvp", node, node.args or node.saved, given)
+        return [_beside(t, unknown) for t in self.tangents_in(result)]
+
+    def tangents_in(self, result: Any) -> list[Any]:
+        """The tangents that a jvp returned, one for each output."""
         made = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(made) != len(self.outputs):
             raise RuntimeError(
@@ -662,10 +676,7 @@ class _FunctionOp:
                     f"of an output that is {dtype.name} of shape {shape}"
                 )
         # The user may hold it, or return an argument.
-        views = [
-            t if t is None else wrap(call(kernels.view_alias, t._h), parent_of(t)) for t in made
-        ]
-        return [_beside(t, unknown) for t in views]
+        return [t if t is None else wrap(call(kernels.view_alias, t._h), edge_of(t)) for t in made]
 
     def _by_transposing(self, node: Node, tangents: Sequence[Any]) -> list[Any]:
         from minigrad.tape.jvp import transposed
