@@ -136,7 +136,7 @@ class Function:
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        watch = _Watch(args, self.needs_input_grad) if recorded else None
+        watch = _Watch(args, self.needs_input_grad, self) if recorded else None
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -316,10 +316,12 @@ class _Watch:
     """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
 
     def __init__(
-        self, args: Sequence[Any], needs_grad: Sequence[bool], of_backward: bool = False
+        self, args: Sequence[Any], needs_grad: Sequence[bool], forward: Function | None = None
     ) -> None:
         self.args = args
-        self.of_backward = of_backward
+        self.of_backward = forward is None
+        # Does a Function around this one need not note what leaves here?
+        self.is_known = forward is not None and bool(forwards) and _has_arguments_alone(forward)
         given = [x for x, want in zip(args, needs_grad, strict=True) if want]
         self.buffers = {x._h.buffer for x in given}
         self.start = int(lib.mg_clock_tick())
@@ -336,17 +338,18 @@ class _Watch:
     def __call__(self, x: Any) -> None:
         """Note that a tensor's values leave the tape.
 
-        Those that leave in the forward of a recorded Function within a backward are known there.
+        Those that leave in the forward of a recorded Function within a backward are known there, if
+        that gets all by its arguments.
         """
-        if threading.get_ident() != self.thread or (self.of_backward and self._has_inner()):
+        if threading.get_ident() != self.thread or (self.of_backward and self._has_known()):
             return
         if x.dtype.is_floating_point:
             self.left = self.left or x._edge is not None or self._made(x)
 
-    def _has_inner(self) -> bool:
-        """Whether another Function runs within this one."""
+    def _has_known(self) -> bool:
+        """Whether the innermost Function, which runs within this one, knows of what leaves."""
         own = [watch for watch in forwards if getattr(watch, "thread", None) == self.thread]
-        return own[-1] is not self
+        return bool(getattr(own[-1], "is_known", False))
 
     def found_in(self, kept: dict[str, Any]) -> _Unknown:
         """The attributes of a Function that forward made, without its arguments."""
@@ -357,6 +360,30 @@ class _Watch:
         numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
         beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
         return _Unknown(tensors, numbers or beside, self, int(lib.mg_clock_tick()))
+
+
+_RULES = ("backward", "jvp", "vmap")
+
+
+def _has_arguments_alone(function: Function) -> bool:
+    """Whether a forward gets values by its arguments alone, and none by a closure or its class."""
+    if not function.__dict__.keys() <= {"_used", "needs_input_grad"}:
+        return False
+    bases = [b for b in type(function).__mro__ if issubclass(b, Function) and b is not Function]
+    names = {
+        name: x
+        for base in bases
+        for name, x in vars(base).items()
+        if not name.startswith("__") and name not in _RULES
+    }
+    for x in names.values():
+        x = getattr(x, "__func__", x)  # of a staticmethod
+        if not isinstance(x, (FunctionType, str, int, float, type(None))):
+            return False
+        cells = getattr(x, "__closure__", None) or ()
+        if not all(isinstance(cell.cell_contents, (type, ModuleType)) for cell in cells):
+            return False
+    return True
 
 
 def _inner(value: Any) -> Iterator[Any]:
@@ -614,7 +641,7 @@ class FunctionOp:
             for attribute, value in context.__dict__.items():
                 if attribute not in ("_kept", "_unknown"):
                     context.__dict__[attribute] = _exchanged(value, unknown.tensors, edge)
-        watch = _Watch([], [], True) if mode.enabled else None
+        watch = _Watch([], []) if mode.enabled else None
         if watch is not None:
             used = [k.pin for k in kept if type(k) is _Unpack]
             watch.buffers = {pin.buffer(0) for pin in used}
