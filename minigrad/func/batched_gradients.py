@@ -24,7 +24,7 @@ from minigrad.func.batched_tensor import (
     of_all_slices,
 )
 from minigrad.functions import creation
-from minigrad.runtime.batched import BatchedOperandError
+from minigrad.runtime.batched import BatchedOperandError, BatchedValueError
 from minigrad.runtime.dtypes import DType
 from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.engine import gradients as run_gradients
@@ -195,7 +195,7 @@ def _of_batched_upstream(outputs: Any, inputs: Any, upstream: Any, how: Any) -> 
         return autograd.grad(outputs, inputs, upstream, **how)
     try:
         found = _by_formulas(outputs, inputs, upstream, how)
-    except BatchedOperandError:
+    except (BatchedOperandError, BatchedValueError):
         return _of_each_upstream(level, outputs, inputs, upstream, how)
     return tuple(found)
 

@@ -39,10 +39,11 @@ class Level:
     A ``quiet`` one is nobody's vmap: no warning says that an operation loops over its slices.
     """
 
-    __slots__ = ("alive", "number", "quiet", "size")
+    __slots__ = ("alive", "number", "quiet", "randomness", "size")
 
-    def __init__(self, size: int, quiet: bool = False) -> None:
+    def __init__(self, size: int, randomness: str = "error", quiet: bool = False) -> None:
         self.size = size
+        self.randomness = randomness
         self.quiet = quiet
         self.number = next(_numbers)
         self.alive = True

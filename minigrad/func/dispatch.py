@@ -14,6 +14,7 @@ from typing import Any
 from minigrad import functions as f
 from minigrad._tensor.indexing import index_in_python
 from minigrad.func import batched_tensor as b
+from minigrad.func.batched_functions import function
 from minigrad.func.batched_gradients import gradients, pulled_rows, pushed, pushed_columns
 from minigrad.func.batching_rules import Call, rule_of
 from minigrad.functions.shaping import split_in_python
@@ -29,6 +30,7 @@ __all__ = [
     "check_writable",
     "cut",
     "every_slice",
+    "function",
     "gradients",
     "kernel",
     "level_of",
