@@ -377,8 +377,11 @@ class Draw:
     def __call__(self) -> Tensor:
         """A new tensor."""
         _, draw = DRAWS[self.kind]
-        values = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
-        return values if isinstance(values, TensorBase) else tensor(np.asarray(values), self.dtype)
+        values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
+        if not isinstance(values, TensorBase):
+            return tensor(np.asarray(values), self.dtype)
+        made: Any = values
+        return made
 
 
 def _single(dtype: DType) -> Any:

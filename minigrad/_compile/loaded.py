@@ -127,8 +127,10 @@ class LoadedProgram:
         self._program = Program(slots, looks, steps, results, bool(program["writes"]))
         self._moves = [step for step in self._program.steps if step.move is not None]
         self._count = len(results)
-        self._left = [(self._target(x), self._place(p, True)) for x, p in program["grads"]]
-        self._moved = [(self._target(x), self._place(p)) for x, p in program["moved"]]
+        self._left = [(self._target(x), self._place(p)) for x, p in program["grads"]]
+        self._moved = [
+            (self._target(x), _whole(p, 0, self._count - 1)) for x, p in program["moved"]
+        ]
         self._undo = _wholes(program["undo"], 0, len(looks) - 1)
         self._outputs: list[tuple[str, int]] = []
         self._template = self._read_output(program["outputs"])
@@ -201,7 +203,7 @@ class LoadedProgram:
         return made
 
     def _source(self, x: Any) -> tuple[str, int]:
-        kind = next(iter(x), None)
+        kind: Any = next(iter(x), None)
         most = {"argument": self._holes, "argument_grad": self._holes}.get(kind, len(self._state))
         if kind not in ("argument", "argument_grad", "state", "grad", "constant", "draw"):
             raise FormatError(f"an array comes from {kind!r}")
@@ -287,8 +289,8 @@ class LoadedProgram:
         most = {"argument": self._holes, "state": len(self._state)}[kind]
         return kind, _whole(value, 0, most - 1)
 
-    def _place(self, x: Any, empty: bool = False) -> int | None:
-        return None if x is None and empty else _whole(x, 0, self._count - 1)
+    def _place(self, x: Any) -> int | None:
+        return None if x is None else _whole(x, 0, self._count - 1)
 
     # ---- use ----
 

@@ -90,7 +90,7 @@ class Description:
         self._tensors.append(x)
         known = self.recorded.surroundings.names
         name = self._new(self._stems.get(id(x)) or known.get(id(x)) or "tensor")
-        entry = {"name": name, "order": self._keep(name, x)}
+        entry: dict[str, Any] = {"name": name, "order": self._keep(name, x)}
         entry["parameter"] = isinstance(x, Parameter)
         entry["requires_grad"] = x._edge is LEAF
         entry["grad"] = "any"
@@ -256,7 +256,8 @@ class Description:
     def _move(self, move: Any) -> list[Any]:
         """The optimizer, the group and the parameters of an optimizer's step."""
         renew = move.renew
-        optimizer = renew.func.__self__ if isinstance(renew, partial) else None
+        bound: Any = renew.func if isinstance(renew, partial) else None
+        optimizer: Any = getattr(bound, "__self__", None)
         if type(optimizer) not in OPTIMIZERS.values():
             raise refuse(f"a file holds steps of {', '.join(OPTIMIZERS)} alone")
         if not any(x is optimizer for x in self._optimizers):

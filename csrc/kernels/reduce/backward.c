@@ -291,6 +291,8 @@ mg_array *mg_deviation_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     bool narrow = x->dtype == MG_FLOAT32, care = isinf(scale);
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
+    if (y && y->dtype != x->dtype) return mg_fail(MG_EDTYPE, y->dtype, x->dtype);
+    if (y && (y->size != g->size || !mg_is_contiguous(y))) return mg_fail(MG_ESHAPE, y->size, g->size);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL, *seen_y = NULL;
     mg_array *partial = seen ? mg_copy(seen) : NULL;
