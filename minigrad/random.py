@@ -22,7 +22,8 @@ from minigrad.runtime.devices import on_cpu
 from minigrad.runtime.dtypes import DType, as_dtype, bool_, default_dtype, float16, float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
-from minigrad.runtime.recorders import drawn
+from minigrad.runtime.recorders import drawn, give_up
+from minigrad.runtime.recorders import running as recording
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.tensor_base import TensorBase, wrap
 
@@ -96,6 +97,7 @@ class Generator:
         return self
 
     def _start(self, seed: int, chosen: bool) -> None:
+        give_up("a generator", "is started again")
         self._numpy = np.random.Generator(np.random.Philox(seed))
         self._seed = seed
         self._chosen = chosen  # True if the program chose the seed
@@ -123,6 +125,8 @@ class Generator:
             known = False
         if not known:
             raise ValueError("[set_state] no generator has such a state: take what get_state gives")
+        if recording and repr(philox) != repr(self._numpy.bit_generator.state):
+            give_up("the state of a generator", "is set")
         self._numpy.bit_generator.state = philox
         self._seed = seed
         self._chosen = True
@@ -378,10 +382,10 @@ class Draw:
         """A new tensor."""
         _, draw = DRAWS[self.kind]
         values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
-        if not isinstance(values, TensorBase):
-            return tensor(np.asarray(values), self.dtype)
-        made: Any = values
-        return made
+        if isinstance(values, TensorBase):
+            made: Any = values
+            return made
+        return tensor(np.asarray(values), self.dtype)
 
 
 def _single(dtype: DType) -> Any:

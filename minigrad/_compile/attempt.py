@@ -12,9 +12,12 @@ from minigrad._compile.history import History, NoHistory, outside
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings
-from minigrad.nn.module import changes
+from minigrad.nn import global_hooks
+from minigrad.nn.module import Module, changes
+from minigrad.runtime.dtypes import default_dtype
+from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.node import LEAF, Node, next_serial, record
-from minigrad.tape.tensor_base import TensorBase, result_type
+from minigrad.tape.tensor_base import TensorBase, grad_uses, result_type
 
 __all__ = ["Attempt"]
 
@@ -23,10 +26,14 @@ class Attempt:
     """A call of a function that is recorded."""
 
     def __init__(
-        self, function: Callable[..., Any], kind: Any, tensors: list[Any], others: list[Any]
+        self,
+        function: Callable[..., Any],
+        kind: Any,
+        tensors: list[Any],
+        surroundings: Surroundings,
     ) -> None:
         self.function, self.kind, self.tensors = function, kind, tensors
-        self.surroundings = Surroundings([function, *others])
+        self.surroundings = surroundings
         self.recorder = Recorder()
         self.changes = changes.count
         arguments = {id(x) for x in tensors}
@@ -39,20 +46,26 @@ class Attempt:
         for x in self.known:
             if x._grad is not None:
                 self.recorder.know("grad", x._grad._h, x)
+        self.modes = is_grad_enabled(), default_dtype()
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
         self.begin = next_serial()
+        self.uses_grads = True  # whether the function reads or sets the grad of a tensor
         self.places = {id(x): place for place, x in enumerate(tensors)}
         # where a graph may end: the edge in the recording, and the argument or captured tensor
         self.sources: dict[Any, Any] = {}
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
+        if Module.__call__ is not global_hooks._plain:
+            self.recorder.failed = "there are hooks of all modules"
         marked = self._marked()
+        uses = grad_uses()
         self.recorder.begin()
         try:
             return self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            self.uses_grads = grad_uses() != uses
             for x, edge, mark in marked:
                 if x._edge is mark:
                     x._edge = edge
@@ -88,40 +101,56 @@ class Attempt:
         reason = self._refusal(outputs, others)
         if reason:
             return None, reason, False
+        views = self._views(outputs)
+        shown = [*outputs, *[base for base, _ in views.values()]]
         living: list[Any] = []
         try:
-            history = self._history(outputs, living)
+            history = self._history([x for x in shown if id(x) not in views], living)
         except NoHistory as why:
-            return (
-                None,
-                f"{why}: compile the step with its backward, or call it under no_grad",
-                False,
-            )
+            way_out = "or compile the step with its backward, or call it under no_grad"
+            return None, f"{why}; {way_out}", False
         grads, moved = self._changed()
-        explained = {id(x._h) for x in (*outputs, *moved, *[g for _, g in grads if g is not None])}
+        explained = {id(x._h) for x in (*shown, *moved, *[g for _, g in grads if g is not None])}
         if history is not None:
             explained.update([id(self.recorder.values[slot].array) for slot in history.slots])
         explained.update([id(base._h) for x in outputs for base in _bases(x)])
         kept = self._survivors(explained)
         if kept:
             return (None, *self._blame(kept))
-        return Recorded(self, result, outputs, grads, moved, history, living), "", False
+        return Recorded(self, result, shown, views, grads, moved, history, living), "", False
 
-    def _history(self, outputs: list[Any], made: list[Any]) -> History | None:
-        """The graph behind the results, if a backward outside can go through it.
+    def _views(self, outputs: list[Any]) -> dict[int, tuple[Any, list[Any]]]:
+        """Results that are views of memory which is seen outside, by their ids.
 
-        The results that have a graph are appended to ``made``.
+        For each there is the tensor that it is a view of, and the rows and arguments that make it.
+        This tensor is known or a result, or else all that the call has of this memory.
         """
-        shown = [*self.known]
+        seen = {id(x): x for x in (*self.known, *outputs)}
+        found = {}
         for x in outputs:
-            if any(x is y for y in shown):
+            if any(x is y for y in self.known) or len(getattr(x, "_alias", ())) != 3:
                 continue
-            alias = getattr(x, "_alias", None)
-            if alias is not None and any(_shares(x, y) for y in (*self.known, *outputs)):
-                raise NoHistory("it returns a view of a tensor that can be seen outside")
-            shown.append(x)
-            if is_living(x):
+            if all(y is x or y._h.buffer != x._h.buffer for y in seen.values()):
+                continue
+            base, rows = x, list[Any]()
+            alias: Any = x._alias
+            while len(alias) == 3 and (base is x or id(base) not in seen):
+                base, *row = alias
+                rows.insert(0, row)
+                alias = getattr(base, "_alias", ())
+            found[id(x)] = base, rows
+        return found
+
+    def _history(self, shown: list[Any], made: list[Any]) -> History | None:
+        """The graph behind tensors that are handed out, if a backward outside can go through it.
+
+        Those that have a graph are appended to ``made``.
+        """
+        ids = {id(x) for x in self.known}
+        for x in shown:
+            if id(x) not in ids and is_living(x):
                 made.append(x)
+            ids.add(id(x))
         if not made:
             return None
         roots = [x._edge for x in made]
@@ -133,9 +162,15 @@ class Attempt:
         for x in outputs:
             if type(x) is not result_type() and not any(x is y for y in self.known):
                 return f"it returns a new {type(x).__name__}"
-        for x, (_, edge, _) in zip(self.known, self.before, strict=True):
-            if x._edge is not edge and type(x._edge) is Node:
-                return f"it writes a tensor with a history into {self._name(x)}"
+        for x, (_, edge, grad) in zip(self.known, self.before, strict=True):
+            if x._edge is not edge:
+                if type(x._edge) is Node:
+                    return f"it writes a tensor with a history into {self._name(x)}"
+                return f"it changes whether {self._name(x)} requires a gradient"
+            if x._grad is not grad and x._grad is not None and x._grad._edge is not None:
+                return f"it leaves a gradient with a history in {self._name(x)}"
+        if (is_grad_enabled(), default_dtype()) != self.modes:
+            return "it changes the grad mode or the default dtype"
         changed = [g for g in self.surroundings.guards if not g.holds()]
         if changed:
             return f"it changes a value in Python: {changed[0].difference()}"
@@ -195,10 +230,6 @@ def _bases(x: Any) -> Iterator[Any]:
         x = alias[0]
         alias = getattr(x, "_alias", ())
         yield x
-
-
-def _shares(x: Any, y: Any) -> bool:
-    return x is not y and bool(x._h.buffer == y._h.buffer)
 
 
 def _references() -> int:

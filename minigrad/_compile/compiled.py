@@ -18,7 +18,8 @@ from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
-from minigrad.nn.module import Module
+from minigrad._compile.surroundings import Surroundings
+from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
@@ -86,7 +87,7 @@ class Compiled:
                         return recorded.stopped(args, args)
                     except Misfit:
                         break
-        if recorders.active() is not None or vmaps or watchers or tracers:
+        if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []
         tensors, kind = self._kind(args, kwargs, others)
@@ -164,10 +165,13 @@ class Compiled:
         if self.recordings >= MOST_RECORDINGS:
             self._without(kind, f"it was recorded {self.recordings} times: " + "; ".join(why))
             return self.function(*args, **kwargs)
+        surroundings = Surroundings([self.function, *others])
+        if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
+            return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
         self.recordings += 1
         if why:
             self.reasons.append("; ".join(why))
-        attempt = Attempt(self.function, kind, tensors, others)
+        attempt = Attempt(self.function, kind, tensors, surroundings)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
@@ -195,20 +199,14 @@ class Compiled:
 
 
 def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
-    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+    """For each tensor a number that is the same for the same tensor.
 
-    The number is negative for a tensor with a history.
+    It is a multiple of 3. One is added for a leaf that requires a gradient, and two for a tensor
+    with a history.
     """
-    edges = [x._edge for x in tensors]
-    if not any(edge is not None for edge in edges):
-        return (0,) * len(edges)
     ids = [id(x) for x in tensors]
-    return tuple(
-        [
-            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
-            for x, edge in zip(tensors, edges, strict=True)
-        ]
-    )
+    kinds = [0 if x._edge is None else 1 if x._edge is LEAF else 2 for x in tensors]
+    return tuple([3 * ids.index(own) + kind for own, kind in zip(ids, kinds, strict=True)])
 
 
 class CompiledModule(Module):
@@ -223,7 +221,7 @@ class CompiledModule(Module):
         self.__dict__["compiled"] = Compiled(module, fullgraph)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the module is in training mode."""
         return bool(self._orig_mod.training)
 

@@ -386,11 +386,11 @@ class LoadedProgram:
         return self._left_behind(made, tensors)
 
     def _left_behind(self, made: list[Any], tensors: list[Any]) -> Any:
-        of = {"argument": tensors, "state": self._state}
+        of: dict[str, Any] = {"argument": tensors, "state": self._state}
         for (kind, k), place in self._left:
             of[kind][k]._grad = None if place is None else wrap(made[place])
-        for (kind, k), place in self._moved:
-            replace(of[kind][k], made[place])
+        for (kind, k), slot in self._moved:
+            replace(of[kind][k], made[slot])
         found = [wrap(made[k]) if kind == "made" else of[kind][k] for kind, k in self._outputs]
         return filled(self._template, found)
 

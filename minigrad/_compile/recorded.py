@@ -10,7 +10,7 @@ from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorder import Recorder, Step
+from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
@@ -19,9 +19,10 @@ from minigrad.runtime.accelerator import speed
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import defaults
 from minigrad.runtime.native import call, kernels
+from minigrad.tape.apply import apply
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import watchers
-from minigrad.tape.node import LEAF
+from minigrad.tape.node import LEAF, Node
 from minigrad.tape.tensor_base import TensorBase, parent_of, result_type, wrap
 
 __all__ = ["Recorded", "planned"]
@@ -35,6 +36,7 @@ class Recorded:
         attempt: Any,
         result: Any,
         outputs: list[Any],
+        views: dict[int, tuple[Any, list[Any]]],
         grads: list[tuple[Any, Any]],
         moved: list[Any],
         history: Any = None,
@@ -47,30 +49,42 @@ class Recorded:
         self.surroundings = surroundings
         self.changes = changes.count
         places = {id(x): k for k, x in enumerate(attempt.tensors)}
-        # Leaves: the numbers of arguments, and captured tensors.
-        self.leaves = [places.get(id(x), x) for x in attempt.known if x._edge is LEAF]
-        before = {
-            id(x): grad for x, (_, _, grad) in zip(attempt.known, attempt.before, strict=True)
-        }
-        self.edges = [LEAF] * len(self.leaves)
-        self.without_grad = [before[id(x)] is None for x in attempt.known if x._edge is LEAF]
+        held = surroundings.tensors
+        self._held = [(k, x if id(x) in held else None) for k, x in enumerate(attempt.tensors)]
+        self._held_ids = set(held)
+        self._shared = [[self._source(*one) for one in pair] for pair in recorder.shared]
+        # Leaves among the arguments, by number, and captured tensors, each with two conditions:
+        # whether it has no grad (None where that does not matter), and its edge.
+        uses_grads = attempt.uses_grads or bool(grads)
+        self.leaves = [
+            (
+                places.get(id(x), x),
+                grad is None if uses_grads and edge is LEAF else None,
+                ... if type(edge) is Node else edge,
+            )
+            for x, (_, edge, grad) in zip(attempt.known, attempt.before, strict=True)
+            if edge is LEAF or id(x) not in places
+        ]
         self.steps = recorder.steps
         self._places = places
         self._lay_out(recorder, history.slots if history else [])
         numbers = {slot: k for k, slot in enumerate(self._order)}
         self._results: list[int] = []
-        first: dict[int, int] = {}
-        self._outputs = [
-            self._target(x, recorder, numbers, places)
-            if first.setdefault(id(x), k) == k
-            else ("same", first[id(x)], None)
-            for k, x in enumerate(outputs)
-        ]
         self._living = [self._result(x._h, recorder, numbers) for x in living]
         number = {id(x): k for k, x in enumerate(living)}
+        first = {id(x): k for k, x in reversed(list(enumerate(outputs)))}
+        # Where each tensor comes from that is handed out: a word, a number or tensor, and more.
+        self._outputs: list[tuple[str, Any, Any]] = []
         for k, x in enumerate(outputs):
-            if id(x) in number and self._outputs[k][0] == "made":
-                self._outputs[k] = "living", number[id(x)], None
+            if first[id(x)] != k:
+                self._outputs.append(("same", first[id(x)], None))
+            elif id(x) in views:
+                base, rows = views[id(x)]
+                self._outputs.append(("view", first[id(base)], rows))
+            elif id(x) in number:
+                self._outputs.append(("living", number[id(x)], None))
+            else:
+                self._outputs.append(self._target(x, recorder, numbers, places))
         self._grads = [
             (places.get(id(x), x), g is not None and self._result(g._h, recorder, numbers), g)
             for x, g in grads
@@ -128,7 +142,9 @@ class Recorded:
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
         self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
-        self._constants = [recorder.values[s].array for s in by_kind["constant"]]
+        values = [recorder.values[s] for s in by_kind["constant"]]
+        self._hidden = [recorder.values[s].array for s in by_kind["hidden"]]
+        self._constants = [v.array if v.source is None else v.source for v in values]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
         self._given = len(given)
@@ -175,8 +191,23 @@ class Recorded:
 
     # ---- does it fit? ----
 
+    def _source(self, kind: str, source: Any) -> Callable[[Sequence[Any]], Any]:
+        """A function of the arguments that gives the array of a source."""
+        if kind == "argument":
+            return lambda tensors: tensors[source]._h
+        if kind == "captured":
+            return lambda tensors: source._h
+        return lambda tensors: source._grad and source._grad._h
+
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
+        for (k, own), x in zip(self._held, tensors, strict=True):
+            if x is not own and (own is not None or id(x) in self._held_ids):
+                return f"argument {k} is, or was, a tensor that the function also reaches"
+        for pair in self._shared:
+            one, other = [array(tensors) for array in pair]
+            if one is None or other is None or place_of(one) != place_of(other):
+                return "tensors that shared memory do so no longer"
         changed = first_difference(self.guards)
         if changed is not None:
             return changed
@@ -185,14 +216,12 @@ class Recorded:
                 return self.surroundings.modules_difference()
             self.changes = changes.count
             self.fast = self._accelerated()
-        leaves = [tensors[x] if type(x) is int else x for x in self.leaves]
-        if [x._grad is None for x in leaves] == self.without_grad and self.edges == [
-            x._edge for x in leaves
-        ]:
-            return None
-        for x, without in zip(leaves, self.without_grad, strict=True):
-            if (x._grad is None) is not without or x._edge is not LEAF:
-                return f"{self.surroundings.names.get(id(x), 'an argument')} has another grad"
+        for target, without, edge in self.leaves:
+            x = tensors[target] if type(target) is int else target
+            if x._edge is not edge and not (edge is ... and type(x._edge) is Node):
+                return f"{self._name(x)} requires grad in another way"
+            if without is not None and (x._grad is None) is not without:
+                return f"{self._name(x)} has another grad"
         return None
 
     def fits(self, tensors: list[Any]) -> bool:
@@ -200,6 +229,9 @@ class Recorded:
         looks = [look[:3] for look in self.program.looks[: len(self._arguments)]]
         given = [tensors[k]._h for k in self._arguments]
         return looks == [(x.dtype, x.shape, x.strides) for x in given]
+
+    def _name(self, x: Any) -> str:
+        return self.surroundings.names.get(id(x), "an argument")
 
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
@@ -214,7 +246,11 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
-        if self._history is not None or any(source == "same" for source, *_ in self._outputs):
+        if self._shared or any(own is not None for _, own in self._held):
+            return None
+        if self._history is not None or any(x[0] in ("same", "view") for x in self._outputs):
+            return None
+        if any(edge is ... for *_, edge in self.leaves):
             return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
@@ -222,16 +258,17 @@ class Recorded:
         sources = [(0, k) for k in self._arguments]
         sources += [(1, x) for x in self._captured]
         sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
-        sources += [(4, x) for x in self._constants]
+        sources += [(4, x) for x in (*self._hidden, *self._constants)]
         given = ("made", "argument", "captured")
         outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
         description = (
             self.program.address,
             self._argument_edges,
+            frozenset(self._held_ids),
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
-            tuple(zip(self.leaves, self.without_grad, strict=True)),
+            tuple(self.leaves),
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
@@ -261,6 +298,7 @@ class Recorded:
         if self._with_grad:
             holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
             given += [x._grad._h for x in holders]
+        given += self._hidden
         given += self._constants
         done: list[Any] = []
         if self._acts and not self.program.accepts(given):
@@ -298,20 +336,32 @@ class Recorded:
                 [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
-        found = []
+        found: list[Any] = []
         for source, value, edge in self._outputs:
             if source == "made":
                 found.append(wrap(made[value], edge))
             elif source == "living":
                 found.append(living[value])
-            elif source == "same":
-                found.append(found[value])
+            elif source in ("same", "view"):
+                found.append(None)
             else:
                 found.append(tensors[value] if source == "argument" else value)
+        if any(x is None for x in found):
+            found = [self._seen(found, k) for k in range(len(found))]
         return found[0] if self._single else filled(self._template, found)
 
+    def _seen(self, found: list[Any], k: int) -> Any:
+        """The k-th result, which may be another one or a view of another one."""
+        if found[k] is None:
+            _, value, rows = self._outputs[k]
+            x = self._seen(found, value)
+            for row, args in rows or ():
+                x = apply(row, (x,), args)
+            found[k] = x
+        return found[k]
 
-_KINDS = ("argument", "captured", "grad", "constant", "drawn")
+
+_KINDS = ("argument", "captured", "grad", "hidden", "constant", "drawn")
 
 
 def planned(

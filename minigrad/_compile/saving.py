@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,8 @@ class Description:
         entry["parameter"] = isinstance(x, Parameter)
         entry["requires_grad"] = x._edge is LEAF
         entry["grad"] = "any"
-        for leaf, without in zip(self.recorded.leaves, self.recorded.without_grad, strict=True):
-            if leaf is x:
+        for leaf, without, _ in self.recorded.leaves:
+            if leaf is x and without is not None:
                 entry["grad"] = "none" if without else "some"
         self.state.append(entry)
         return number
@@ -137,7 +136,7 @@ class Description:
             name = self._new(f"{entry['name']}.grad")
             entry["grad"], entry["order_of_grad"] = name, self._keep(name, x._grad)
             found.append({"grad": self._number(x)})
-        for number, array in enumerate(recorded._constants):
+        for number, array in enumerate((*recorded._hidden, *recorded._constants)):
             name = self._new(f"constant.{number}")
             order = self._keep(name, wrap(array))
             found.append({"constant": name, "order": order, "weak": bool(array.weak)})
@@ -184,10 +183,10 @@ class Description:
     def _arguments(self) -> list[dict[str, Any]]:
         """For each tensor among the arguments, what it must look like; null if nobody reads it."""
         recorded = self.recorded
-        edges = recorded.kind[3]
-        if any(edge < 0 for edge in edges):
+        edges = [number % 3 for number in recorded.kind[3]]  # 1: a leaf, 2: a history
+        if 2 in edges:
             raise refuse("an argument has a history: detach() it before the recorded call")
-        made: list[dict[str, Any]] = [{"requires_grad": edge > 0, "grad": "any"} for edge in edges]
+        made: list[dict[str, Any]] = [{"requires_grad": edge == 1, "grad": "any"} for edge in edges]
         for place, (dtype, shape, strides, alias) in zip(
             recorded._arguments, recorded.program.looks, strict=False
         ):
@@ -197,8 +196,8 @@ class Description:
                 "strides": strides,
                 "alias": recorded._arguments[alias],
             }
-        for leaf, without in zip(recorded.leaves, recorded.without_grad, strict=True):
-            if type(leaf) is int:
+        for leaf, without, _ in recorded.leaves:
+            if type(leaf) is int and without is not None:
                 made[leaf]["grad"] = "none" if without else "some"
         return made
 
@@ -223,6 +222,8 @@ class Description:
     def _origin(self, output: Any) -> tuple[str, Any]:
         """Where a result comes from. The history of one that was differentiable is left out."""
         source, value = output[:2]
+        if source == "view":
+            raise refuse("it returns a view of a tensor that can be seen outside")
         if source == "same":
             return self._origin(self.recorded._outputs[value])
         return ("made", self.recorded._living[value]) if source == "living" else (source, value)
@@ -255,9 +256,8 @@ class Description:
 
     def _move(self, move: Any) -> list[Any]:
         """The optimizer, the group and the parameters of an optimizer's step."""
-        renew = move.renew
-        bound: Any = renew.func if isinstance(renew, partial) else None
-        optimizer: Any = getattr(bound, "__self__", None)
+        renew: Any = move.renew
+        optimizer: Any = getattr(getattr(renew, "func", None), "__self__", None)
         if type(optimizer) not in OPTIMIZERS.values():
             raise refuse(f"a file holds steps of {', '.join(OPTIMIZERS)} alone")
         if not any(x is optimizer for x in self._optimizers):

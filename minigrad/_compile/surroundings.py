@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from minigrad.nn.module import Module
+from minigrad.nn.module import Module, _Hooked
 from minigrad.optim.optimizers import Optimizer
 from minigrad.tape.tensor_base import TensorBase
 
@@ -94,14 +94,29 @@ class Surroundings:
         self.guards: list[Guard] = []
         self._seen: set[int] = set()
         self._alive: list[Any] = []  # so that no id is used again
+        self._methods: list[tuple[str, FunctionType]] = []  # of the classes of what was found
+        self._named: set[str] = set()  # names in the code of functions
+        # The module whose forward method is the function: its own hooks run outside.
+        first = starts[0]
+        of = first.__self__ if isinstance(first, MethodType) else None
+        is_forward = isinstance(of, Module) and first.__func__ is getattr(type(of), "forward", None)
+        self._inside = of if is_forward else None
         for start in starts:
             self._search(start, getattr(start, "__name__", type(start).__name__))
-        self._attributes = [dict(module.__dict__) for module in self.modules]
+        self._attributes = [self._held(module) for module in self.modules]
+
+    def _held(self, module: Any) -> dict[str, Any]:
+        """The attributes of a module that count."""
+        held = dict(module.__dict__)
+        if module is self._inside:
+            held.pop("forward", None)
+        return held
 
     def _module_guards(self) -> Iterator[Guard]:
         for module, held in zip(self.modules, self._attributes, strict=True):
             name = type(module).__name__
-            yield Guard(_Length(module.__dict__), 0, len(held), f"the attributes of {name}")
+            length = len(self._held(module))
+            yield Guard({0: length}, 0, len(held), f"the attributes of {name}")
             for key, value in held.items():
                 yield Guard(module.__dict__, key, value, f"{name}.{key}")
 
@@ -115,13 +130,24 @@ class Surroundings:
 
     def _search(self, start: Any, name: str) -> None:
         waiting = [(start, name)]
-        while waiting:
+        while waiting or (waiting := self._called()):
             x, name = waiting.pop()
             if isinstance(x, (*_SCALARS, *_LEFT_ALONE)) or id(x) in self._seen:
                 continue
             self._seen.add(id(x))
             self._alive.append(x)
             waiting += self._within(x, name)
+
+    def _called(self) -> list[tuple[Any, str]]:
+        """The methods that functions found so far may call, and that were not searched."""
+        methods, self._methods = self._methods, []
+        found: list[tuple[Any, str]] = []
+        for name, function in methods:
+            if name in self._named or name in _CALLED:
+                found.append((function, name))
+            else:
+                self._methods.append((name, function))
+        return found
 
     def _within(self, x: Any, name: str) -> list[tuple[Any, str]]:
         """The values in an object, each with its name; they become guards."""
@@ -132,8 +158,15 @@ class Surroundings:
         if isinstance(x, Optimizer):
             return self._of_optimizer(x, name)
         if isinstance(x, Module):
+            if not self.modules:
+                call = Module.__dict__["__call__"]
+                self.guards.append(Guard(Module.__dict__, "__call__", call, "hooks of all modules"))
             self.modules.append(x)
-            return [(value, f"{name}.{key}") for key, value in x.__dict__.items()]
+            self._methods += _methods_of(type(x))
+            return [(value, f"{name}.{key}") for key, value in self._held(x).items()]
+        if isinstance(x, _Hooked):
+            lists = x.before, x.after, x.backward_before, x.backward
+            return [(hooks, f"hooks of {name}") for hooks in lists]
         if isinstance(x, FunctionType):
             return self._of_function(x, name)
         if isinstance(x, MethodType):
@@ -151,6 +184,7 @@ class Surroundings:
         if type(x).__module__.split(".")[0] in _OURS or not hasattr(x, "__dict__"):
             return []
         held = x.__dict__
+        self._methods += _methods_of(type(x))
         return self._guarded(held, list(held), f"{name}.{{}}")
 
     def _guarded(self, where: Any, keys: Any, name: str) -> list[tuple[Any, str]]:
@@ -188,6 +222,7 @@ class Surroundings:
             self.guards.append(Guard(cell, _CELL, value, variable))
             found.append((value, variable))
         known = x.__globals__
+        self._named.update(_globals_of(x.__code__))
         for variable in _globals_of(x.__code__):
             if variable in known and not isinstance(known[variable], _LEFT_ALONE):
                 found += self._guarded_global(known, variable)
@@ -209,6 +244,24 @@ class _Length:
 
     def __getitem__(self, _: Any) -> int:
         return len(self.held)
+
+
+# Methods that are called by no name.
+_CALLED = ("forward", *[f"__{name}__" for name in ("call", "iter", "len", "getitem", "getattr")])
+
+
+def _methods_of(cls: type) -> list[tuple[str, FunctionType]]:
+    """The functions of a class of the user's, by name, also of properties and compiled methods."""
+    found = []
+    for base in cls.__mro__:
+        if base.__module__.split(".")[0] in _OURS:
+            continue
+        for name, value in vars(base).items():
+            for of in ("__func__", "function", "fget", "__wrapped__"):
+                value = getattr(value, of, value)
+            if isinstance(value, FunctionType):
+                found.append((name, value))
+    return found
 
 
 def _globals_of(code: CodeType) -> Iterator[str]:
