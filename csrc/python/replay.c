@@ -15,6 +15,7 @@ enum { GIVES_MADE, GIVES_ARGUMENT, GIVES_TENSOR };
 enum {
     PART_ADDRESS,   /* of the program */
     PART_EDGES,     /* tuple: the edge of each argument, None or LEAF */
+    PART_HELD,      /* frozenset of the ids of tensors that the function reaches otherwise */
     PART_IDLE,      /* tuple of lists that must be empty */
     PART_RECORDS,   /* bool: operations are recorded */
     PART_GUARDS,    /* tuple of (container, key, value) */
@@ -72,13 +73,12 @@ static bool replay_guards_hold(PyObject *guards) {
     return true;
 }
 
-/* True if a leaf among the arguments is no earlier argument, and was not captured. */
-static bool replay_is_apart(replay *r, PyObject *args, Py_ssize_t place) {
-    PyObject *x = PyTuple_GetItem(args, place);
-    for (Py_ssize_t i = 0; i < place; i++)
-        if (PyTuple_GetItem(args, i) == x) return false;
-    EACH(leaf, replay_part(r, PART_LEAVES)) if (PyTuple_GetItem(leaf, 0) == x) return false;
-    return true;
+/* True if the function also reaches an argument without it. */
+static bool replay_is_held(const replay *r, PyObject *x) {
+    PyObject *id = PyLong_FromVoidPtr(x);
+    bool held = !id || PySet_Contains(replay_part(r, PART_HELD), id);
+    Py_XDECREF(id);
+    return held;
 }
 
 /* True if the call is like the recorded one, as far as Python objects say. */
@@ -91,7 +91,9 @@ static bool replay_fits(replay *r, PyObject *args) {
         PyObject *x = PyTuple_GetItem(args, i);
         if ((PyObject *)Py_TYPE(x) != s->uses[USE_RESULT]) return false;
         if (replay_field(x, TENSOR_EDGE) != PyTuple_GetItem(edges, i)) return false;
-        if (PyTuple_GetItem(edges, i) == r->leaf && !replay_is_apart(r, args, i)) return false;
+        for (Py_ssize_t j = 0; j < i; j++)
+            if (x == PyTuple_GetItem(args, j)) return false; /* the same tensor twice */
+        if (replay_is_held(r, x)) return false;
     }
     EACH(list, replay_part(r, PART_IDLE)) if (PyList_Size(list)) return false;
     if (apply_paused(s) == (replay_part(r, PART_RECORDS) == Py_True)) return false;

@@ -12,9 +12,9 @@ from typing import Any
 
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["each", "filled", "flatten", "template"]
+__all__ = ["HOLE", "TENSOR", "each", "filled", "flatten", "template"]
 
-_TENSOR = "tensor"
+TENSOR = "tensor"
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -22,7 +22,7 @@ def flatten(x: Any, tensors: list[Any], others: list[Any]) -> Any:
     """The form of a value. Its tensors are appended to ``tensors``, its objects to ``others``."""
     if isinstance(x, TensorBase):
         tensors.append(x)
-        return _TENSOR
+        return TENSOR
     kind = type(x)
     if isinstance(x, (list, tuple)):
         return kind, *[flatten(item, tensors, others) for item in x]
@@ -41,12 +41,12 @@ class _Hole:
     """The place of a tensor in a template."""
 
 
-_HOLE = _Hole()
+HOLE = _Hole()
 
 
 def template(x: Any) -> Any:
     """A value with holes in place of its tensors, so that it keeps none alive."""
-    return _HOLE if isinstance(x, TensorBase) else each(template, x)
+    return HOLE if isinstance(x, TensorBase) else each(template, x)
 
 
 def filled(x: Any, tensors: list[Any]) -> Any:
@@ -54,7 +54,7 @@ def filled(x: Any, tensors: list[Any]) -> Any:
     made = iter(tensors)
 
     def fill(x: Any) -> Any:
-        return next(made) if x is _HOLE else each(fill, x)
+        return next(made) if x is HOLE else each(fill, x)
 
     return fill(x)
 

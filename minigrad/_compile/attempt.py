@@ -14,6 +14,8 @@ from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings
 from minigrad.nn import global_hooks
 from minigrad.nn.module import Module, changes
+from minigrad.runtime.dtypes import default_dtype
+from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.node import LEAF, Node, next_serial, record
 from minigrad.tape.tensor_base import TensorBase, grad_uses, result_type
 
@@ -44,6 +46,7 @@ class Attempt:
         for x in self.known:
             if x._grad is not None:
                 self.recorder.know("grad", x._grad._h, x)
+        self.modes = is_grad_enabled(), default_dtype()
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
         self.begin = next_serial()
         self.uses_grads = True  # whether the function reads or sets the grad of a tensor
@@ -129,14 +132,12 @@ class Attempt:
                 continue
             if all(y is x or y._h.buffer != x._h.buffer for y in seen.values()):
                 continue
-            base: Any = x
-            rows: list[Any] = []
-            while base is x or id(base) not in seen:
-                alias: Any = getattr(base, "_alias", ())
-                if len(alias) != 3:
-                    break
-                base = alias[0]
-                rows.insert(0, alias[1:])
+            base, rows = x, list[Any]()
+            alias: Any = x._alias
+            while len(alias) == 3 and (base is x or id(base) not in seen):
+                base, *row = alias
+                rows.insert(0, row)
+                alias = getattr(base, "_alias", ())
             found[id(x)] = base, rows
         return found
 
@@ -161,9 +162,15 @@ class Attempt:
         for x in outputs:
             if type(x) is not result_type() and not any(x is y for y in self.known):
                 return f"it returns a new {type(x).__name__}"
-        for x, (_, edge, _) in zip(self.known, self.before, strict=True):
-            if x._edge is not edge and type(x._edge) is Node:
-                return f"it writes a tensor with a history into {self._name(x)}"
+        for x, (_, edge, grad) in zip(self.known, self.before, strict=True):
+            if x._edge is not edge:
+                if type(x._edge) is Node:
+                    return f"it writes a tensor with a history into {self._name(x)}"
+                return f"it changes whether {self._name(x)} requires a gradient"
+            if x._grad is not grad and x._grad is not None and x._grad._edge is not None:
+                return f"it leaves a gradient with a history in {self._name(x)}"
+        if (is_grad_enabled(), default_dtype()) != self.modes:
+            return "it changes the grad mode or the default dtype"
         changed = [g for g in self.surroundings.guards if not g.holds()]
         if changed:
             return f"it changes a value in Python: {changed[0].difference()}"

@@ -324,13 +324,13 @@ class _Pass:
         """The pass that a recorder wrote down; None if it cannot be one."""
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
-        asked = [slot for slot in ends if slot is not None]
-        if len(asked) < sum(g is not None for g in found):
+        asked: list[Any] = [slot for slot, g in zip(ends, found, strict=True) if g is not None]
+        if None in asked:
             return None
         used = set(asked)
         for step in recorder.steps:
             used.update(step.inputs, step.saved or ())
-        kinds = ("kept", "upstream", "constant")
+        kinds = ("kept", "upstream", "hidden", "constant")
         given = [k for kind in kinds for k, v in enumerate(values) if v.kind == kind and k in used]
         order = [*given, *[k for k, v in enumerate(values) if v.kind == "made"]]
         numbers = {slot: k for k, slot in enumerate(order)}
@@ -351,7 +351,7 @@ class _Pass:
             for k in places
         ]
         sources = [
-            (v.kind, v.array if v.kind == "constant" else v.source)
+            (v.kind, v.array if v.kind in ("hidden", "constant") else v.source)
             for v in (values[k] for k in given)
         ]
         return cls(program, sources, list(zip(places, shared, strict=True)))

@@ -10,7 +10,7 @@ from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, own_constants, writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorder import Recorder, Step
+from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
@@ -49,10 +49,14 @@ class Recorded:
         self.surroundings = surroundings
         self.changes = changes.count
         places = {id(x): k for k, x in enumerate(attempt.tensors)}
+        held = surroundings.tensors
+        self._held = [(k, x if id(x) in held else None) for k, x in enumerate(attempt.tensors)]
+        self._held_ids = set(held)
+        self._shared = [[self._source(*one) for one in pair] for pair in recorder.shared]
         # Leaves among the arguments, by number, and captured tensors, each with two conditions:
         # whether it has no grad (None where that does not matter), and its edge.
         uses_grads = attempt.uses_grads or bool(grads)
-        self._edges = [
+        self.leaves = [
             (
                 places.get(id(x), x),
                 grad is None if uses_grads and edge is LEAF else None,
@@ -61,9 +65,6 @@ class Recorded:
             for x, (_, edge, grad) in zip(attempt.known, attempt.before, strict=True)
             if edge is LEAF or id(x) not in places
         ]
-        captured = self.surroundings.tensors
-        self._twice = {places[id(x)]: id(x) for x in attempt.tensors if id(x) in captured}
-        self._once = {id(x) for x in captured.values() if x._edge is not None}
         self.steps = recorder.steps
         self._places = places
         self._lay_out(recorder, history.slots if history else [])
@@ -110,6 +111,11 @@ class Recorded:
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        self.acts = [
+            event if callable(event) else recorder.values[event].source
+            for event in recorder.events
+            if not isinstance(event, Step)
+        ]
         self._events = [self._event(event, recorder) for event in recorder.events]
         recorder.values.clear()
         plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
@@ -136,7 +142,9 @@ class Recorded:
         self._arguments: list[int] = source["argument"]
         self._captured: list[Any] = source["captured"]
         self._with_grad = [self._places.get(id(x), x) for x in source["grad"]]
-        self._constants = [recorder.values[s].array for s in by_kind["constant"]]
+        values = [recorder.values[s] for s in by_kind["constant"]]
+        self._hidden = [recorder.values[s].array for s in by_kind["hidden"]]
+        self._constants = [v.array if v.source is None else v.source for v in values]
         given = [slot for k in _KINDS for slot in by_kind[k]]
         self._drawn = by_kind["drawn"]
         self._given = len(given)
@@ -183,8 +191,23 @@ class Recorded:
 
     # ---- does it fit? ----
 
+    def _source(self, kind: str, source: Any) -> Callable[[Sequence[Any]], Any]:
+        """A function of the arguments that gives the array of a source."""
+        if kind == "argument":
+            return lambda tensors: tensors[source]._h
+        if kind == "captured":
+            return lambda tensors: source._h
+        return lambda tensors: source._grad and source._grad._h
+
     def difference(self, tensors: list[Any]) -> str | None:
         """What differs from the recorded call, besides the arrays; None if nothing does."""
+        for (k, own), x in zip(self._held, tensors, strict=True):
+            if x is not own and (own is not None or id(x) in self._held_ids):
+                return f"argument {k} is, or was, a tensor that the function also reaches"
+        for pair in self._shared:
+            one, other = [array(tensors) for array in pair]
+            if one is None or other is None or place_of(one) != place_of(other):
+                return "tensors that shared memory do so no longer"
         changed = first_difference(self.guards)
         if changed is not None:
             return changed
@@ -193,18 +216,19 @@ class Recorded:
                 return self.surroundings.modules_difference()
             self.changes = changes.count
             self.fast = self._accelerated()
-        for target, without, edge in self._edges:
+        for target, without, edge in self.leaves:
             x = tensors[target] if type(target) is int else target
             if x._edge is not edge and not (edge is ... and type(x._edge) is Node):
                 return f"{self._name(x)} requires grad in another way"
             if without is not None and (x._grad is None) is not without:
                 return f"{self._name(x)} has another grad"
-        for place, x in enumerate(tensors):
-            if x._edge is not None and id(x) in self._once and self._twice.get(place) != id(x):
-                return f"{self._name(x)} is an argument too"
-        if any(id(tensors[place]) != captured for place, captured in self._twice.items()):
-            return "an argument is no captured tensor any more"
         return None
+
+    def fits(self, tensors: list[Any]) -> bool:
+        """True if these tensors look like those of the recorded call."""
+        looks = [look[:3] for look in self.program.looks[: len(self._arguments)]]
+        given = [tensors[k]._h for k in self._arguments]
+        return looks == [(x.dtype, x.shape, x.strides) for x in given]
 
     def _name(self, x: Any) -> str:
         return self.surroundings.names.get(id(x), "an argument")
@@ -222,9 +246,11 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
+        if self._shared or any(own is not None for _, own in self._held):
+            return None
         if self._history is not None or any(x[0] in ("same", "view") for x in self._outputs):
             return None
-        if self._twice or any(edge is ... for *_, edge in self._edges):
+        if any(edge is ... for *_, edge in self.leaves):
             return None
         guards = [(g.where, g.place, g.value) for g in self.guards]
         guards.append((changes.__dict__, "count", self.changes))
@@ -232,16 +258,17 @@ class Recorded:
         sources = [(0, k) for k in self._arguments]
         sources += [(1, x) for x in self._captured]
         sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
-        sources += [(4, x) for x in self._constants]
+        sources += [(4, x) for x in (*self._hidden, *self._constants)]
         given = ("made", "argument", "captured")
         outputs = [(given.index(source), value, edge) for source, value, edge in self._outputs]
         description = (
             self.program.address,
             self._argument_edges,
+            frozenset(self._held_ids),
             (recorders.running, vmaps, watchers),
             self._records,
             tuple(guards),
-            tuple(self._edges),
+            tuple(self.leaves),
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
@@ -271,6 +298,7 @@ class Recorded:
         if self._with_grad:
             holders = [tensors[x] if type(x) is int else x for x in self._with_grad]
             given += [x._grad._h for x in holders]
+        given += self._hidden
         given += self._constants
         done: list[Any] = []
         if self._acts and not self.program.accepts(given):
@@ -333,7 +361,7 @@ class Recorded:
         return found[k]
 
 
-_KINDS = ("argument", "captured", "grad", "constant", "drawn")
+_KINDS = ("argument", "captured", "grad", "hidden", "constant", "drawn")
 
 
 def planned(

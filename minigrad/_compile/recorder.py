@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from minigrad.runtime.native import Array, call, kernels, lib, names, signatures
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.hooks import forwards
 
-__all__ = ["NONE", "Recorder", "Step", "Value"]
+__all__ = ["NONE", "Recorder", "Step", "Value", "place_of"]
 
 NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
@@ -33,8 +34,9 @@ _WIDE = {**dict.fromkeys(range(lib.MG_UINT8, lib.MG_FLOAT16), lib.MG_INT64)} | d
 class Value:
     """An array of a program.
 
-    ``kind`` is "argument", "captured", "constant", "drawn" or "made". ``source`` says which
-    argument, the tensor that was captured, or the function that draws.
+    ``kind`` is "argument", "captured", "grad", "hidden", "constant", "drawn" or "made". ``source``
+    says which argument, the tensor that was captured or has the gradient, the function that draws,
+    or holds the values of a constant. Hidden memory is older than the call and of no known tensor.
     """
 
     kind: str
@@ -73,6 +75,7 @@ class Recorder:
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)  # draws and moves, in order
+    shared: list[Any] = field(default_factory=list)  # pairs of sources that lie in one place
     failed: str | None = None  # why the function cannot be a program
 
     def __post_init__(self) -> None:
@@ -88,9 +91,12 @@ class Recorder:
 
     def know(self, kind: str, array: Array, source: Any = None) -> int:
         """The slot of an array that is there already."""
-        slot = self._by_place.get(place := _place(array))
+        slot = self._by_place.get(place := place_of(array))
         if slot is None:
-            slot = self._new(kind, array, source, place)
+            return self._new(kind, array, source, place)
+        known = self.values[slot]
+        if source is not None and known.source is not source:
+            self.shared.append(((kind, source), (known.kind, known.source)))
         return slot
 
     def _new(self, kind: str, array: Array, source: Any, place: Any) -> int:
@@ -104,7 +110,7 @@ class Recorder:
         """The slot of an array, or None if it is unknown."""
         slot = self._by_handle.get(id(array))
         if slot is None:
-            slot = self._by_place.get(_place(array))
+            slot = self._by_place.get(place_of(array))
             if slot is not None:
                 self._by_handle[id(array)] = slot
                 self._handles.append(array)
@@ -148,7 +154,10 @@ class Recorder:
             self.failed = f"{op} at {file}:{line} {why}"
 
     def _leaving(self, x: Any) -> None:
-        if threading.get_ident() != self._thread or self._paused or self.failed:
+        if threading.get_ident() != self._thread or self._paused or self._busy or self.failed:
+            return
+        if _asked_by_library():  # a step that must have the same answer in each run
+            call(kernels.truth, x._h)
             return
         self.give_up("a tensor's value", "is read in Python")
         file, line = caller()
@@ -230,8 +239,10 @@ class Recorder:
         slot = self.slot_of(array)
         if slot is not None:
             return slot
-        if array.weak or array.version < self.start:
+        if array.weak:
             return self.know("constant", array)
+        if array.version < self.start:
+            return self.know("hidden", array)
         self.give_up(
             title_of(step.number),
             "takes memory that no operation made during the call: pass it as an argument, or make "
@@ -260,7 +271,7 @@ class Recorder:
 
     def _made(self, array: Array) -> int:
         """A new slot for a result. A result may be an array that is known."""
-        return self._new("made", array, None, _place(array))
+        return self._new("made", array, None, place_of(array))
 
     # ---- what does not come from kernels ----
 
@@ -272,6 +283,8 @@ class Recorder:
         if self.values[slot].kind == "made":  # by a kernel that only takes memory
             self.values[slot].kind = "constant"
             self.steps = [step for step in self.steps if step.outputs != [slot]]
+        with self.paused():  # the function may write over it
+            self.values[slot].source = call(kernels.copy, x._h)
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """A tensor that is drawn anew for each run."""
@@ -279,7 +292,7 @@ class Recorder:
             return make()
         with self.paused():
             x = make()
-        slot = self._new("drawn", x._h, make, _place(x._h))
+        slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
         return x
 
@@ -298,6 +311,17 @@ class Recorder:
             self.events.append(self.steps[-1])
 
 
-def _place(array: Array) -> Any:
+def _asked_by_library() -> bool:
+    """True if code of this package asks whether a tensor is true."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "__bool__":
+        if not frame.f_globals.get("__name__", "").startswith("minigrad."):
+            return False
+        frame = frame.f_back
+    asks = frame and frame.f_back.f_globals.get("__name__", "")
+    return bool(asks) and asks.startswith("minigrad.")
+
+
+def place_of(array: Array) -> Any:
     """Where an array lies, and how it is read there."""
     return array.buffer, array.data, array.dtype, array.weak, array.shape, array.strides

@@ -173,6 +173,8 @@ class _Problem:
                 f"root: the gradient would be wrong; solve further, or allow tol > {tol:g}"
             )
         self.before.keep(roots)
+        for leaf in used:
+            self.before.pin_shared(leaf._h)
         return used if is_grad_enabled() else []
 
 

@@ -9,9 +9,19 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-__all__ = ["RecordingError", "active", "constant", "drawn", "give_up", "repeated", "stepped"]
+__all__ = [
+    "RecordingError",
+    "active",
+    "constant",
+    "drawn",
+    "give_up",
+    "repeated",
+    "stepped",
+    "unrecorded",
+]
 
 T = TypeVar("T")
 
@@ -72,3 +82,9 @@ def repeated(method: Callable[..., Any]) -> Callable[..., Any]:
         return recorder.repeat(functools.partial(method, self, *args, **kwargs))
 
     return run
+
+
+def unrecorded() -> AbstractContextManager[None]:
+    """Context manager: what this thread computes is not recorded."""
+    recorder = active()
+    return nullcontext() if recorder is None else recorder.paused()

@@ -23,6 +23,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels
+from minigrad.runtime.recorders import unrecorded
 from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, next_serial, record
@@ -160,7 +161,8 @@ def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
 
 def _digest(x: Any) -> int:
     """A number that is another one for other values in x, but once in four billion."""
-    return zlib.crc32(contiguous(x.detach()).numpy().data)
+    with unrecorded():  # it only checks, and no program repeats it
+        return zlib.crc32(contiguous(x.detach()).numpy().data)
 
 
 class _Part:
@@ -203,6 +205,9 @@ class _Part:
         edges = [y._edge for y in made]
         self.ends, self.count = ends(edges, begin), len(made)
         self.before.keep(edges)
+        for end in self.ends:
+            if isinstance(end, TensorBase):
+                self.before.pin_shared(end._h)
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
