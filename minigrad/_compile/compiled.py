@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
+from minigrad._compile.explanation import Explanation, ProgramExplanation
 from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
@@ -153,6 +154,19 @@ class Compiled:
             if recorded.kind == kind and recorded.fits(tensors):
                 return recorded
         raise ValueError("[save] no call with arguments like these was recorded: make it first")
+
+    def explain(self) -> Explanation:
+        """What was recorded: kernels, bytes, constants, guards, and the reasons of recordings.
+
+        >>> import minigrad as mg
+        >>> f = mg.compile(lambda x: (x * x).sum())
+        >>> y = f(mg.ones(3))
+        >>> f.explain().programs[0].recorded
+        2
+        """
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        programs = [ProgramExplanation.of(one) for one in self._recorded]
+        return Explanation(name, self.recordings, list(self.reasons), programs)
 
     # ---- recording ----
 

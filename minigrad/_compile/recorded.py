@@ -96,6 +96,10 @@ class Recorded:
         self.program = Program(
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
+        self.draws = sum(not isinstance(event, Step) for event in recorder.events)
+        self.constants = [
+            f"{by_code[x.dtype].name}{x.shape}" for x in self._constants if not x.weak
+        ]
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
         self.acts = [
             e if callable(e) else recorder.values[e].source

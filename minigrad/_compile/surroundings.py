@@ -260,7 +260,8 @@ class Surroundings:
         for extra in (x.__kwdefaults__, x.__dict__):
             if extra:
                 found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
-        if _of_library(x.__module__):
+        # exec() makes functions of no module, or of ``builtins``
+        if x.__module__ not in (None, "builtins") and _of_library(x.__module__):
             return found
         read, names = _names_in(code)
         self._named |= names & (_OPTIONS | _EPOCHS)
@@ -316,7 +317,7 @@ class Surroundings:
     def _of_class(self, x: Any, name: str) -> list[tuple[Any, str]]:
         found: list[tuple[Any, str]] = []
         for each in x.__mro__:
-            if _of_library(each.__module__) or (each is not x and id(each) in self.reached):
+            if _is_library(each) or (each is not x and id(each) in self.reached):
                 continue
             self.reached.add(id(each))
             names = [f"{each.__name__}.{key}" for key in vars(each) if key != _COPIED]
@@ -334,11 +335,15 @@ class Surroundings:
         if is_numpys("ndarray", x):
             self._of_numpys_array(x, name)
             return []
-        if isinstance(x, Iterator) and _of_library(module):
+        if isinstance(x, Iterator) and _is_library(kind):
             self.unknown = self.unknown or f"{name} is an iterator, whose state no program knows"
             return []
         top = module.split(".")[0]
-        if top in _LIBRARIES and (top not in _HOLDERS or module.startswith(_KEEPERS)):
+        if (
+            _is_library(kind)
+            and top in _LIBRARIES
+            and (top not in _HOLDERS or module.startswith(_KEEPERS))
+        ):
             return []
         found: list[tuple[Any, str]] = []
         held = getattr(x, "__dict__", None)
@@ -411,6 +416,12 @@ def _attributes(module: Any, inside: bool) -> dict[str, Any]:
     """The attributes of a module; without ``forward`` where its own hooks run outside."""
     held: dict[str, Any] = module.__dict__
     return {k: v for k, v in held.items() if k != "forward"} if inside else held
+
+
+def _is_library(kind: type) -> bool:
+    """True for a class that is not the user's own. exec() makes classes of ``builtins``."""
+    made_in_python = bool(kind.__flags__ >> 9 & 1)
+    return _of_library(kind.__module__) and not (kind.__module__ == "builtins" and made_in_python)
 
 
 def _filled(cell: Any) -> bool:

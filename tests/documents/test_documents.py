@@ -39,7 +39,7 @@ def test_readme_code_runs_from_top_to_bottom(capsys):
     assert names["loss"].item() == pytest.approx(math.tanh(1.5) ** 2 + math.tanh(2.5) ** 2)
 
 
-@pytest.mark.parametrize("page", ["vmap.md"])
+@pytest.mark.parametrize("page", ["vmap.md", "compile.md"])
 def test_code_of_a_page_runs_from_top_to_bottom(page):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     assert len(blocks) >= 2
