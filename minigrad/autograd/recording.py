@@ -245,7 +245,7 @@ def _rows_together(recording: Recording, y: Any, graph: bool, chunk_size: int | 
     xs = recording.inputs
     batches = _batches(y, [y, *xs], chunk_size)
     pulled = [by_rules("pulled_rows")(y, xs, batch, graph) for batch in batches]
-    made = []
+    made: list[Any] = []
     for x, chunks in zip(xs, _columns(pulled, len(xs)), strict=True):
         if any(g is None for g in chunks):
             made.append(None)

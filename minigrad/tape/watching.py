@@ -135,7 +135,7 @@ class WatchedOp:
 
 def _with_all_slices(g: Any) -> Any:
     """A gradient; a batched one as an ordinary tensor with all slices."""
-    array = g._h if isinstance(g, TensorBase) else None
+    array: Any = g._h if isinstance(g, TensorBase) else None
     if type(array) is not BatchedArray:
         return g
     while type(array) is BatchedArray:
