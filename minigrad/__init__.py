@@ -70,7 +70,7 @@ _HOMES = {
     "autograd.anomaly_mode": "detect_anomaly",
     "autograd.graph_memory": "graph_memory",
     "checking": "gradcheck gradgradcheck numerical_gradient_check",
-    "compiler": "compile",
+    "compiler": "compile load_program",
     "func": "vmap",
     "functions.predicates": "broadcast_shapes get_device is_complex is_conj is_nonzero "
     "is_same_size is_storage is_tensor numel typename",

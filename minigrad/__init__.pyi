@@ -23,6 +23,7 @@ from minigrad import testing as testing
 from minigrad import tutorial as tutorial
 from minigrad import utils as utils
 from minigrad import xpu as xpu
+from minigrad._compile.loaded import load_program as load_program
 from minigrad._tensor.inplace_functions import *
 from minigrad._tensor.tensor import *
 from minigrad._tensor.typed_classes import BFloat16Tensor as BFloat16Tensor
@@ -70,7 +71,8 @@ from minigrad.functions.windows import *
 from minigrad.interop.dlpack import from_dlpack as from_dlpack
 from minigrad.interop.legacy import *
 from minigrad.interop.torch_names import as_torch as as_torch
-from minigrad.io.files import *
+from minigrad.io.files import load as load
+from minigrad.io.files import save as save
 from minigrad.nn.functional.activation import celu as celu
 from minigrad.nn.functional.activation import hardshrink as hardshrink
 from minigrad.nn.functional.activation import prelu as prelu

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad._compile.compiled import Compiled, CompiledModule
+from minigrad._compile.loaded import load_program
 from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 
-__all__ = ["compile", "disable", "is_compiling"]
+__all__ = ["compile", "disable", "is_compiling", "load_program"]
 
 
 def compile(  # noqa: A001 - PyTorch's name

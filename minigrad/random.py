@@ -19,13 +19,13 @@ from minigrad.functions.arguments import common_shape, integer, real, size_of, t
 from minigrad.functions.creation import asarray, check_room, numpy_dtype, require_grad, tensor
 from minigrad.functions.operands import check_range, tensor_operands
 from minigrad.runtime.devices import on_cpu
-from minigrad.runtime.dtypes import DType, as_dtype, default_dtype, float16, float64, int64
+from minigrad.runtime.dtypes import DType, as_dtype, bool_, default_dtype, float16, float64, int64
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import call, ffi, kernels
 from minigrad.runtime.recorders import drawn, draws_from, give_up
 from minigrad.runtime.recorders import running as recording
 from minigrad.tape.grad_mode import mode
-from minigrad.tape.tensor_base import wrap
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -126,8 +126,8 @@ class Generator:
             known = False
         if not known:
             raise ValueError("[set_state] no generator has such a state: take what get_state gives")
-        if recording:
-            give_up("a generator", "is set to a state")
+        if recording and repr(philox) != repr(self._numpy.bit_generator.state):
+            give_up("the state of a generator", "is set")
         self._numpy.bit_generator.state = philox
         self._seed = seed
         self._chosen = True
@@ -358,24 +358,107 @@ def _drawn(kernel: Any, option: Any, shape: tuple[int, ...], draw: np.random.Gen
     return made
 
 
-def _uniform(
-    shape: tuple[int, ...], kind: DType, draw: Callable[[], np.random.Generator]
-) -> Tensor:
+# ---- draws: random numbers as a recorded program draws them again --------------------------------
+
+
+class Draw:
+    """A draw of random numbers, which makes a new tensor for each call.
+
+    ``kind`` is a name in :data:`DRAWS`, and ``numbers`` are the parameters of that kind. A
+    generator of None stands for the shared one.
+    """
+
+    __slots__ = ("dtype", "generator", "kind", "numbers", "shape")
+
+    def __init__(
+        self,
+        kind: str,
+        shape: tuple[int, ...],
+        dtype: DType,
+        numbers: tuple[float, ...] = (),
+        generator: Generator | None = None,
+    ) -> None:
+        self.kind, self.shape, self.dtype = kind, shape, dtype
+        self.numbers, self.generator = numbers, generator
+
+    def __call__(self) -> Tensor:
+        """A new tensor."""
+        _, draw = DRAWS[self.kind]
+        values: Any = draw(drawing(self.generator), self.shape, self.dtype, *self.numbers)
+        if isinstance(values, TensorBase):
+            made: Any = values
+            return made
+        return tensor(np.asarray(values), self.dtype)
+
+
+def _single(dtype: DType) -> Any:
+    """The type of NumPy's numbers in which a dtype is drawn."""
+    return numpy_dtype(dtype.wide).type
+
+
+def _between(draw: Any, shape: tuple[int, ...], dtype: DType, low: float, high: float) -> Any:
+    kind = _single(dtype)
+    first, beyond = kind(low), kind(high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = beyond - first
+    if not np.isfinite(length):
+        raise ValueError(f"[uniform_] the range [{low}, {high}) is not finite")
+    values = draw.random(shape, kind) * length + first
+    return np.minimum(values, np.nextafter(beyond, first))  # rounding up may give ``high``
+
+
+def _normal(draw: Any, shape: tuple[int, ...], dtype: DType, mean: float, std: float) -> Any:
+    kind = _single(dtype)
+    return draw.standard_normal(shape, kind) * kind(std) + kind(mean)
+
+
+def _exponential(draw: Any, shape: tuple[int, ...], dtype: DType, rate: float) -> Any:
+    kind = _single(dtype)
+    values, limits = draw.standard_exponential(shape, kind), np.finfo(kind)
+    # NumPy gives 0 for all values below one step: in float32 once in 9 million draws.
+    values = np.where(values == 0, limits.eps / 2, values).astype(kind, copy=False)
+    with np.errstate(all="ignore"):
+        return np.maximum(values / kind(rate), limits.smallest_subnormal)
+
+
+def _cauchy(draw: Any, shape: tuple[int, ...], dtype: DType, median: float, sigma: float) -> Any:
+    kind = _single(dtype)
+    return draw.standard_cauchy(shape).astype(kind) * kind(sigma) + kind(median)
+
+
+# The kinds of draws: how many numbers each takes, and the function that draws. Files of programs
+# name them.
+DRAWS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "uniform": (0, lambda draw, shape, dtype: _drawn(kernels.uniform, dtype.code, shape, draw)),
+    "keep": (1, lambda draw, shape, _, p: _drawn(kernels.dropout_mask, p, shape, draw)),
+    "standard_normal": (
+        0,
+        lambda draw, shape, dtype: draw.standard_normal(shape, _single(dtype)),
+    ),
+    "integers": (2, lambda draw, shape, _, low, high: draw.integers(low, high, shape)),
+    "permutation": (0, lambda draw, shape, _: draw.permutation(*shape)),
+    "double": (2, lambda draw, shape, _, low, high: draw.uniform(low, high, shape)),
+    "gumbel": (0, lambda draw, shape, _: draw.gumbel(size=shape)),
+    "geometric": (1, lambda draw, shape, _, p: draw.geometric(p, shape)),
+    "between": (2, _between),
+    "normal": (2, _normal),
+    "exponential": (1, _exponential),
+    "log_normal": (2, lambda *given: np.exp(_normal(*given))),
+    "cauchy": (2, _cauchy),
+}
+
+
+def _uniform(shape: tuple[int, ...], kind: DType, generator: Generator | None) -> Tensor:
     """Values in [0, 1) of a float dtype."""
-    return drawn(lambda: _drawn(kernels.uniform, kind.code, shape, draw()))
+    return drawn(Draw("uniform", shape, kind, (), generator))
 
 
 def keep(shape: tuple[int, ...], p: float) -> Tensor:
     """False with probability p, from the shared generator."""
-    return drawn(lambda: _drawn(kernels.dropout_mask, p, shape, drawing()))
+    return drawn(Draw("keep", shape, bool_, (p,)))
 
 
 # ---- new tensors ---------------------------------------------------------------------------------
-
-
-def _made(draw: Callable[[], Any], dtype: Any, requires_grad: bool = False) -> Tensor:
-    """A tensor on values that are drawn, cast to the dtype if necessary."""
-    return require_grad(drawn(lambda: tensor(np.asarray(draw()), dtype)), requires_grad)
 
 
 def _floats(op: str, size: Sequence[Any], dtype: Any) -> tuple[tuple[int, ...], DType]:
@@ -407,7 +490,7 @@ def rand(
     if device is not None:
         on_cpu(device)
     shape, kind = _floats("rand", sizes if size is None else (size,), dtype)
-    made = _uniform(shape, kind.wide, lambda: drawing(generator))
+    made = _uniform(shape, kind.wide, generator)
     if kind.is_storage:  # below 1 also after rounding
         made = f.clamp(made, max=1.0 - 2.0 ** (-11 if kind is float16 else -8)).to(kind)
     return require_grad(made) if requires_grad else made
@@ -427,8 +510,8 @@ def randn(
     if device is not None:
         on_cpu(device)
     shape, kind = _floats("randn", sizes if size is None else (size,), dtype)
-    single = numpy_dtype(kind.wide).type
-    return _made(lambda: drawing(generator).standard_normal(shape, single), kind, requires_grad)
+    made = drawn(Draw("standard_normal", shape, kind, (), generator))
+    return require_grad(made, requires_grad)
 
 
 def randint(
@@ -460,7 +543,7 @@ def randint(
     shape, kind = _shape("randint", (size,)), as_dtype(dtype or int64)
     if kind.is_storage and kind.kind == 1:
         check_range("randint", tensor([low, high - 1])._h, kind.code)
-    return _made(lambda: drawing(generator).integers(low, high, shape), kind, requires_grad)
+    return require_grad(drawn(Draw("integers", shape, kind, (low, high), generator)), requires_grad)
 
 
 def randperm(
@@ -476,8 +559,8 @@ def randperm(
     """The integers from 0 to n - 1 in random order."""
     if device is not None:
         on_cpu(device)
-    (n,) = _shape("randperm", (integer("randperm", "n", n, 0),))
-    return _made(lambda: drawing(generator).permutation(n), dtype or int64, requires_grad)
+    shape, kind = _shape("randperm", (integer("randperm", "n", n, 0),)), as_dtype(dtype or int64)
+    return require_grad(drawn(Draw("permutation", shape, kind, (), generator)), requires_grad)
 
 
 def rand_like(
@@ -593,7 +676,7 @@ def bernoulli(
     chance = x if p is None else tensor(real("bernoulli", "p", p))
     if bool(((chance >= 0) & (chance <= 1)).logical_not().any()):
         raise ValueError("[bernoulli] probabilities lie in [0, 1]")
-    below = _uniform(x.shape, float64, lambda: drawing(generator))
+    below = _uniform(x.shape, float64, generator)
     return (below < chance).to(x.dtype)
 
 
@@ -640,7 +723,7 @@ def multinomial(
         with np.errstate(divide="ignore"):
             keys = np.log(rows) + draw.gumbel(size=rows.shape)
         picked = f.topk(asarray(keys), num_samples).indices.numpy()
-    return _made(lambda: picked if weights.ndim == 2 else picked[0], int64)
+    return tensor(picked if weights.ndim == 2 else picked[0], int64)
 
 
 # ---- in place ------------------------------------------------------------------------------------
@@ -648,11 +731,27 @@ def multinomial(
 
 def filled(op: str, x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """``x`` overwritten with new values. Nothing is drawn if x cannot be written."""
+
+    def make(shape: tuple[int, ...], kind: DType) -> Callable[[], Any]:
+        return lambda: asarray(np.asarray(draw(shape, _single(kind))))
+
+    return _overwritten(op, x, make)
+
+
+def _overwritten(op: str, x: Tensor, make: Callable[..., Callable[[], Any]]) -> Tensor:
     shape, kind = _floats(op, (x.shape,), x.dtype)
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable(op, x)
-    single = numpy_dtype(kind.wide).type
-    return overwrite(op, x, drawn(lambda: asarray(np.asarray(draw(shape, single)))))
+    return overwrite(op, x, drawn(make(shape, kind)))
+
+
+def _refilled(
+    op: str, x: Tensor, kind: str, numbers: tuple[float, ...], generator: Generator | None
+) -> Tensor:
+    """``x`` overwritten with a draw of a kind."""
+    return _overwritten(
+        op, x, lambda shape, dtype: Draw(kind, shape, dtype.wide, numbers, generator)
+    )
 
 
 def uniform_(
@@ -661,17 +760,7 @@ def uniform_(
     """Fill with uniform values in [from, to), and return the tensor."""
     if real("uniform_", "from", from_) > real("uniform_", "to", to):
         raise ValueError(f"[uniform_] the range [{from_}, {to}) is empty")
-
-    def draw(shape: tuple[int, ...], kind: Any) -> Any:
-        first, beyond = kind(from_), kind(to)
-        with np.errstate(over="ignore", invalid="ignore"):
-            length = beyond - first
-        if not np.isfinite(length):
-            raise ValueError(f"[uniform_] the range [{from_}, {to}) is not finite")
-        drawn = drawing(generator).random(shape, kind) * length + first
-        return np.minimum(drawn, np.nextafter(beyond, first))  # rounding up may give ``to``
-
-    return filled("uniform_", x, draw)
+    return _refilled("uniform_", x, "between", (from_, to), generator)
 
 
 def normal_(
@@ -681,13 +770,7 @@ def normal_(
     mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
     if std < 0:
         raise ValueError(f"[normal_] the standard deviation {std} is negative")
-    return filled(
-        "normal_",
-        x,
-        lambda shape, kind: (
-            drawing(generator).standard_normal(shape, kind) * kind(std) + kind(mean)
-        ),
-    )
+    return _refilled("normal_", x, "normal", (mean, std), generator)
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -697,15 +780,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     """
     if real("exponential_", "lambd", lambd) <= 0:
         raise ValueError(f"[exponential_] the rate {lambd} is not positive")
-
-    def draw(shape: tuple[int, ...], kind: Any) -> Any:
-        drawn, limits = drawing(generator).standard_exponential(shape, kind), np.finfo(kind)
-        # NumPy gives 0 for all values below one step: in float32 once in 9 million draws.
-        drawn = np.where(drawn == 0, limits.eps / 2, drawn).astype(kind, copy=False)
-        with np.errstate(all="ignore"):
-            return np.maximum(drawn / kind(lambd), limits.smallest_subnormal)
-
-    return filled("exponential_", x, draw)
+    return _refilled("exponential_", x, "exponential", (lambd,), generator)
 
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -747,7 +822,7 @@ def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Te
         raise ValueError(f"[geometric_] p is {p}, but must be between 0 and 1")
     if mode.enabled and (x.requires_grad or shows_tracked(x)):
         check_writable("geometric_", x)
-    trials = drawn(lambda: asarray(np.asarray(drawing(generator).geometric(p, x.shape))))
+    trials = drawn(Draw("geometric", x.shape, int64, (p,), generator))
     return overwrite("geometric_", x, trials)
 
 
@@ -758,13 +833,7 @@ def log_normal_(
     if real("log_normal_", "std", std) < 0:
         raise ValueError(f"[log_normal_] the standard deviation {std} is negative")
     middle = real("log_normal_", "mean", mean)
-    return filled(
-        "log_normal_",
-        x,
-        lambda shape, kind: np.exp(
-            drawing(generator).standard_normal(shape, kind) * kind(std) + kind(middle)
-        ),
-    )
+    return _refilled("log_normal_", x, "log_normal", (middle, std), generator)
 
 
 def cauchy_(
@@ -777,10 +846,4 @@ def cauchy_(
     if not real("cauchy_", "sigma", sigma) > 0:
         raise ValueError(f"[cauchy_] the width {sigma} is not positive")
     middle = real("cauchy_", "median", median)
-    return filled(
-        "cauchy_",
-        x,
-        lambda shape, kind: (
-            drawing(generator).standard_cauchy(shape).astype(kind) * kind(sigma) + kind(middle)
-        ),
-    )
+    return _refilled("cauchy_", x, "cauchy", (middle, sigma), generator)

@@ -335,5 +335,8 @@ int mg_program_end(void *program) {
     return MG_OK;
 }
 
+/* True if the only element is not 0. */
+int mg_truth(mg_array *x) { return x->size == 1 && mg_item_float(x) != 0; }
+
 int mg_program_state(void) { return program_state; }
 int mg_program_at(const mg_program *p) { return p->at; }

@@ -133,6 +133,7 @@ static PyMethodDef speed_functions[] = {
     METHOD("rule", vjp_rule, METH_VARARGS),
     METHOD("replay", replay_function, METH_FASTCALL),
     METHOD("one", engine_one, METH_O),
+    METHOD("grad_uses", tensor_grad_uses, METH_NOARGS),
     METHOD("pass_depth", engine_depth, METH_NOARGS),
     METHOD("pass_number", engine_number, METH_NOARGS),
     {NULL, NULL, 0, NULL},

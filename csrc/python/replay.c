@@ -89,8 +89,9 @@ static bool replay_fits(replay *r, PyObject *args) {
     if (apply_paused(s) == (replay_part(r, PART_RECORDS) == Py_True)) return false;
     EACH(leaf, replay_part(r, PART_LEAVES)) {
         PyObject *x = replay_tensor(args, PyTuple_GetItem(leaf, 0));
-        bool without = replay_field(x, TENSOR_GRAD) == Py_None;
-        if (without != (PyTuple_GetItem(leaf, 1) == Py_True)) return false;
+        PyObject *without = PyTuple_GetItem(leaf, 1);
+        bool has_none = replay_field(x, TENSOR_GRAD) == Py_None;
+        if (without != Py_None && has_none != (without == Py_True)) return false;
         if (replay_field(x, TENSOR_EDGE) != PyTuple_GetItem(leaf, 2)) return false;
         for (Py_ssize_t i = 0; x == PyTuple_GetItem(leaf, 0) && i < count; i++)
             if (x == PyTuple_GetItem(args, i)) return false;

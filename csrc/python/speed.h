@@ -280,6 +280,7 @@ int vjp_arity(const void *rule);
 PyObject *engine_into_grads(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *engine_gradients(PyObject *module, PyObject *args);
 PyObject *engine_one(PyObject *module, PyObject *dtype);
+PyObject *tensor_grad_uses(PyObject *module, PyObject *unused);
 PyObject *engine_depth(PyObject *module, PyObject *unused);
 PyObject *engine_number(PyObject *module, PyObject *unused);
 

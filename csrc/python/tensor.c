@@ -215,8 +215,17 @@ static PyObject *tensor_get_shape(PyObject *self, void *unused) {
     return tensor_shape(tensor_state(self), self);
 }
 
+/* How often this thread read or set the `grad` of a tensor. A recorder compares it. */
+static _Thread_local long long tensor_grad_count;
+
+PyObject *tensor_grad_uses(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromLongLong(tensor_grad_count);
+}
+
 static PyObject *tensor_get_grad(PyObject *self, void *unused) {
     (void)unused;
+    tensor_grad_count++;
     PyObject *held = ((tensor *)self)->fields[TENSOR_GRAD];
     if (!held) held = Py_None;
     Py_INCREF(held);
@@ -237,6 +246,7 @@ static bool tensor_takes_grad(speed_state *s, PyObject *self, PyObject *g) {
 
 static int tensor_set_grad(PyObject *self, PyObject *g, void *unused) {
     (void)unused;
+    tensor_grad_count++;
     if (!g) g = Py_None; /* the attribute is deleted */
     if (!tensor_takes_grad(tensor_state(self), self, g)) return -1;
     PyObject **place = &((tensor *)self)->fields[TENSOR_GRAD], *held = *place;

@@ -17,6 +17,7 @@ from minigrad.runtime.size import Size
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = [
+    "HOLE",
     "difference",
     "each",
     "filled",
@@ -146,14 +147,14 @@ class _Hole:
     """The place of a tensor in a template."""
 
 
-_HOLE = _Hole()
+HOLE = _Hole()
 
 
 def template(x: Any, reached: set[int]) -> Any:
     """A value with holes in place of its tensors, so that it keeps none alive."""
     if id(x) in reached and not isinstance(x, (TensorBase, tuple)):
         return x
-    return _HOLE if isinstance(x, TensorBase) else each(lambda item: template(item, reached), x)
+    return HOLE if isinstance(x, TensorBase) else each(lambda item: template(item, reached), x)
 
 
 def filled(x: Any, tensors: list[Any], reached: set[int]) -> Any:
@@ -161,7 +162,7 @@ def filled(x: Any, tensors: list[Any], reached: set[int]) -> Any:
     made = iter(tensors)
 
     def fill(x: Any) -> Any:
-        if x is _HOLE:
+        if x is HOLE:
             return next(made)
         return x if id(x) in reached and not isinstance(x, tuple) else each(fill, x)
 
@@ -173,6 +174,7 @@ def each(function: Callable[[Any], Any], x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         items = [function(item) for item in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    made: Any
     if isinstance(x, dict):
         made = copy(x)
         for key, item in x.items():

@@ -12,11 +12,14 @@ from minigrad._compile.history import History, NoHistory, outside
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings, first_difference
-from minigrad.nn.module import changes
+from minigrad.nn import global_hooks
+from minigrad.nn.module import Module, changes
 from minigrad.optim.lr_scheduler import LRScheduler
+from minigrad.runtime.dtypes import default_dtype
+from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import hook_changes
 from minigrad.tape.node import LEAF, Node, next_serial, record
-from minigrad.tape.tensor_base import TensorBase, result_type
+from minigrad.tape.tensor_base import TensorBase, grad_uses, result_type
 
 __all__ = ["Attempt"]
 
@@ -28,10 +31,15 @@ class Attempt:
     """
 
     def __init__(
-        self, function: Callable[..., Any], kind: Any, tensors: list[Any], others: list[Any]
+        self,
+        function: Callable[..., Any],
+        kind: Any,
+        tensors: list[Any],
+        others: list[Any],
+        surroundings: Surroundings,
     ) -> None:
         self.function, self.kind, self.tensors, self.others = function, kind, tensors, others
-        self.surroundings = Surroundings([function, *others])
+        self.surroundings = surroundings
         self.recorder = Recorder()
         self.changes, self.hooks = changes.count, hook_changes.count
         places: dict[int, int] = {}
@@ -47,6 +55,8 @@ class Attempt:
             if x._grad is not None:
                 self._know("grad", x._grad._h, target)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
+        self.modes = is_grad_enabled(), default_dtype()
+        self.uses_grads = True  # whether the function reads or sets the grad of a tensor
         self.begin = next_serial()
         # where a graph may end: the edge in the recording, and the argument or captured tensor
         self.sources: dict[Any, Any] = {}
@@ -59,12 +69,16 @@ class Attempt:
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""
+        if Module.__call__ is not global_hooks._plain:
+            self.recorder.failed = "there are hooks of all modules"
         marked = self._marked()
+        uses = grad_uses()
         self.recorder.begin()
         try:
             result = self.function(*args, **kwargs)
         finally:
             self.recorder.end()
+            self.uses_grads = grad_uses() != uses
             for x, edge, mark in marked:
                 if x._edge is mark:
                     x._edge = edge
@@ -135,7 +149,7 @@ class Attempt:
         while waiting:
             x = waiting.pop(0)
             left[id(x)] = x
-            alias = getattr(x, "_alias", ()) if id(x) not in known and not is_living(x) else ()
+            alias: Any = getattr(x, "_alias", ()) if id(x) not in known and not is_living(x) else ()
             base = alias[0]() if len(alias) == 1 else alias[0] if alias else None
             wanted = base is not None and (len(alias) == 3 or id(base) in known)
             if wanted and id(base) not in left:
@@ -184,11 +198,15 @@ class Attempt:
         return self._refused_changes()
 
     def _refused_changes(self) -> str:
-        for x, (_, edge, _) in zip(self.known, self.before, strict=True):
+        for x, (_, edge, grad) in zip(self.known, self.before, strict=True):
             if x._edge is not edge and type(x._edge) is Node:
                 return f"it writes a tensor with a history into {self._name(x)}"
             if x._edge is not edge:
                 return f"it changes whether {self._name(x)} requires grad"
+            if x._grad is not grad and x._grad is not None and x._grad._edge is not None:
+                return f"it leaves a gradient with a history in {self._name(x)}"
+        if (is_grad_enabled(), default_dtype()) != self.modes:
+            return "it changes the grad mode or the default dtype"
         changed = first_difference(self.surroundings.guards)
         if changed:
             return f"it changes a value in Python: {changed}"

@@ -11,14 +11,18 @@ import warnings
 import weakref
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.explanation import Explanation, ProgramExplanation
+from minigrad._compile.in_c import write_c
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
-from minigrad.nn.module import Module
+from minigrad._compile.saving import save_program
+from minigrad._compile.surroundings import Surroundings
+from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
@@ -89,12 +93,10 @@ class Compiled:
                         return recorded.stopped(args)
                     except Misfit:
                         break
-        if recorders.active() is not None or vmaps or watchers or tracers:
+        if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
-        tensors: list[Any] = []
         others: list[Any] = []
-        form = form_of(args, kwargs, tensors, others)
-        kind = form, is_grad_enabled(), default_dtype(), _edges_of(tensors)
+        tensors, kind = self._kind(args, kwargs, others)
         if self._eager and kind in self._eager:
             return self.function(*args, **kwargs)
         if hook_changes.count and any(map(hooks_of, tensors)):
@@ -126,6 +128,46 @@ class Compiled:
         programs = [ProgramExplanation.of(one) for one in self._recorded]
         return Explanation(name, self.recordings, list(self.reasons), programs)
 
+    def to_c(
+        self, folder: Any, *args: Any, csrc: Any = None, isa: str | None = None, **kwargs: Any
+    ) -> None:
+        """Write a recorded call as C11: the program, its kernels, a main and a Makefile.
+
+        The arguments choose the call, as for :meth:`save`. ``make`` in the folder builds it without
+        Python. ``csrc`` is the folder of minigrad's C sources, which a source checkout has and an
+        installed package lacks. ``isa`` is the instruction set of the kernels, by default the one
+        in use. Raises ValueError for random numbers, and for what ``save`` refuses.
+        """
+        write_c(self._chosen(args, kwargs), Path(folder), csrc, isa)
+
+    @staticmethod
+    def _kind(args: Any, kwargs: Any, others: list[Any]) -> tuple[list[Any], Any]:
+        """The tensors among the arguments, and all else that two calls of a kind share."""
+        tensors: list[Any] = []
+        form = form_of(args, kwargs, tensors, others)
+        return tensors, (form, is_grad_enabled(), default_dtype(), _edges_of(tensors))
+
+    def save(self, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a recorded call to a file, which :func:`minigrad.load_program` reads.
+
+        That is the call with arguments like these; without arguments it is the last that was
+        recorded. The file has the program, its constants and the tensors that the function
+        captured. Raises ValueError if there is no such call, and for what a file cannot hold.
+        """
+        save_program(self._chosen(args, kwargs), Path(path))
+
+    def _chosen(self, args: Any, kwargs: Any) -> Recorded:
+        """The recorded call with arguments like these, or the last one."""
+        if not args and not kwargs:
+            if self._recorded:
+                return self._recorded[0]
+            raise ValueError("[save] no call was recorded: call the function first")
+        tensors, kind = self._kind(args, kwargs, [])
+        for recorded in self._recorded:
+            if recorded.kind == kind and recorded.fits(tensors):
+                return recorded
+        raise ValueError("[save] no call with arguments like these was recorded: make it first")
+
     # ---- recording ----
 
     def _record(
@@ -145,7 +187,10 @@ class Compiled:
         if self.recordings >= MOST_RECORDINGS:
             self._without(kind, f"it was recorded {self.recordings} times, at last since {reason}")
             return self.function(*args, **kwargs)
-        attempt = Attempt(self.function, kind, tensors, others)
+        surroundings = Surroundings([self.function, *others])
+        if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
+            return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
+        attempt = Attempt(self.function, kind, tensors, others, surroundings)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
@@ -187,20 +232,14 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _edges_of(tensors: list[Any]) -> tuple[int, ...]:
-    """For each tensor 0 if it needs no gradient; else another number, the same for the same one.
+    """For each tensor a number that is the same for the same tensor.
 
-    The number is negative for a tensor with a history.
+    It is a multiple of 3. One is added for a leaf that requires a gradient, and two for a tensor
+    with a history.
     """
-    edges = [x._edge for x in tensors]
-    if not any(edge is not None for edge in edges):
-        return (0,) * len(edges)
     ids = [id(x) for x in tensors]
-    return tuple(
-        [
-            0 if edge is None else (1 if edge is LEAF else -1) * (1 + ids.index(id(x)))
-            for x, edge in zip(tensors, edges, strict=True)
-        ]
-    )
+    kinds = [0 if x._edge is None else 1 if x._edge is LEAF else 2 for x in tensors]
+    return tuple([3 * ids.index(own) + kind for own, kind in zip(ids, kinds, strict=True)])
 
 
 class CompiledModule(Module):
@@ -215,7 +254,7 @@ class CompiledModule(Module):
         self.__dict__["compiled"] = Compiled(module, fullgraph)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the module is in training mode."""
         return bool(self._orig_mod.training)
 
@@ -234,7 +273,8 @@ class CompiledModule(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
         if name == "_orig_mod":
-            self.__init__(value, self.compiled.fullgraph)  # type: ignore[misc]
+            self.__dict__["_orig_mod"] = value
+            self.__dict__["compiled"] = Compiled(value, self.compiled.fullgraph)
         elif hasattr(type(self), name):
             super().__setattr__(name, value)
         else:

@@ -147,8 +147,8 @@ class History:
         slot = None if self._recorder is None else self._recorder.slot_of(array)
         if slot is None:
             raise NoHistory(
-                f"{op!r} saves a copy for backward, of a storage dtype or of memory that NumPy can "
-                "write: cast it, or clone() it first"
+                f"{op!r} saves a copy of memory that NumPy can write, or of a storage dtype; "
+                "clone() or cast that before the call"
             )
         if slot not in self.slots:
             self.slots.append(slot)
@@ -230,7 +230,15 @@ class History:
         pairs = [(edge, g) for edge, g in zip(roots, upstream, strict=True) if g is not None]
         edges, given = [edge for edge, _ in pairs], [g for _, g in pairs]
         found = gradients(edges, given, graph, graph, set(ends), ends=True)
-        return [found.get(end) for end in ends]
+        results: list[Any] = []
+        others = {id(g) for g in given}
+        for end in ends:
+            g = found.get(end)
+            if g is not None and not graph and id(g) in others:
+                g = _gradient(g._h, True)
+            others.add(id(g))
+            results.append(g)
+        return results
 
     def _by_program(self, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
         first: dict[Any, int] = {}
@@ -316,13 +324,13 @@ class _Pass:
         """The pass that a recorder wrote down; None if it cannot be one."""
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
-        asked = [slot for slot, g in zip(ends, found, strict=True) if g is not None]
-        if None in asked:
+        asked = [slot for slot in ends if slot is not None]
+        if len(asked) < sum(g is not None for g in found):
             return None
         used = set(asked)
         for step in recorder.steps:
             used.update(step.inputs, step.saved or ())
-        kinds = ("kept", "upstream", "constant")
+        kinds = ("kept", "upstream", "hidden", "constant")
         given = [k for kind in kinds for k, v in enumerate(values) if v.kind == kind and k in used]
         order = [*given, *[k for k, v in enumerate(values) if v.kind == "made"]]
         numbers = {slot: k for k, slot in enumerate(order)}
@@ -343,7 +351,7 @@ class _Pass:
             for k in places
         ]
         sources = [
-            (v.kind, v.array if v.kind == "constant" else v.source)
+            (v.kind, v.array if v.kind in ("hidden", "constant") else v.source)
             for v in (values[k] for k in given)
         ]
         return cls(program, sources, list(zip(places, shared, strict=True)))

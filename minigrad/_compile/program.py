@@ -44,7 +44,7 @@ class Program:
         self.given = len(given)
         self.steps = list(steps)
         self.results = list(results)
-        self.slots = slots
+        self.slots, self.writes = slots, writes
         live = [k for k, step in enumerate(self.steps) if step.move is not None]
         code: list[int] = [slots, len(given), len(self.steps)]
         numbers = [(k, place) for k in live for place in _numbers(self.steps[k])]
@@ -52,9 +52,11 @@ class Program:
         code += [sum(len(self.steps[k].floats) for k in live)]
         code.append(int(writes))
         first: dict[int, int] = {}
+        self.looks: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
         for k, array in enumerate(given):
-            code += [array.dtype, array.ndim, *array.shape, *array.strides]
-            code.append(first.setdefault(array.buffer, k))
+            alias = first.setdefault(array.buffer, k)
+            self.looks.append((array.dtype, array.shape, array.strides, alias))
+            code += [array.dtype, array.ndim, *array.shape, *array.strides, alias]
         floats: list[float] = []
         for step, released in zip(self.steps, self._releases(), strict=True):
             code += [step.number, step.expected, len(step.inputs), *step.inputs]

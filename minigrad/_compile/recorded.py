@@ -51,7 +51,7 @@ class Recorded:
         self.kind = attempt.kind
         self.function = attempt.function
         self.steps = recorder.steps
-        self._remember(attempt)
+        self._remember(attempt, attempt.uses_grads or bool(grads))
         slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])
@@ -60,7 +60,7 @@ class Recorded:
         known = self._known_tensors(attempt)
         place = {id(x): k for k, x in enumerate(left)}
         number = {id(x): k for k, x in enumerate(living)}
-        self._left = [
+        self.left = [
             known.get(id(x))
             or (
                 ("living", number[id(x)], None)
@@ -72,7 +72,7 @@ class Recorded:
         self._outputs = [place[id(x)] for x in outputs]
         self._grads = [(target, None if g is None else place[id(g)]) for target, g in grads]
         self._moved = [(target, self._result(x._h, recorder, numbers)) for target, x in moved]
-        self._links = _links(left, place, known, number)
+        self.links = _links(left, place, known, number)
         self._living = [self._result(x._h, recorder, numbers) for x in living]
         self._history = history
         self._kept = [self._kept_at(numbers[slot]) for slot in history.slots] if history else []
@@ -101,6 +101,11 @@ class Recorded:
             f"{by_code[x.dtype].name}{x.shape}" for x in self._constants if not x.weak
         ]
         self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        self.acts = [
+            e if callable(e) else recorder.values[e].source
+            for e in recorder.events
+            if not isinstance(e, Step)
+        ]
         self._generators = list({id(g): g for g in recorder.generators}.values())
         at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
         events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
@@ -113,17 +118,21 @@ class Recorded:
         self._records = is_grad_enabled()
         self.fast = self._accelerated()
 
-    def _remember(self, attempt: Any) -> None:
-        """What must be as it was, besides the arrays."""
+    def _remember(self, attempt: Any, uses_grads: bool) -> None:
+        """What must be as it was, besides the arrays.
+
+        Whether a tensor has a grad counts only if the function ``uses_grads``.
+        """
         self.surroundings = attempt.surroundings
         self.guards: list[Guard] = [*self.surroundings.guards, *self.surroundings.state_guards]
         self.changes, self.hooks = changes.count, hook_changes.count
+        self._uses_grads = uses_grads
         places: dict[int, int] = {}
         self._pattern = [places.setdefault(id(x), k) for k, x in enumerate(attempt.tensors)]
         self._own = [self._captured_id(x) for x in attempt.tensors]
         self._merged = attempt.merged
         watched = [
-            (x, target, edge, grad is None)
+            (x, target, edge, grad is None if uses_grads else None)
             for x, target, (_, edge, grad) in zip(
                 attempt.known, attempt.targets, attempt.before, strict=True
             )
@@ -226,12 +235,11 @@ class Recorded:
         if [self._captured_id(x) for x in tensors] != self._own:
             return "an argument is a tensor that the function reaches, or no longer is"
         for k, without, _ in self._given_grads:
-            if (tensors[k]._grad is None) is not without:
+            if without is not None and (tensors[k]._grad is None) is not without:
                 return self._other_grad(self.name_of(k), without)
         watched = self._watched
-        if [x._grad is None for x in watched] != self._without or not all(
-            map(is_, map(_kind_of_edge, watched), self._edges)
-        ):
+        same = not self._uses_grads or [x._grad is None for x in watched] == self._without
+        if not same or not all(map(is_, map(_kind_of_edge, watched), self._edges)):
             return self._other_leaf()
         if hook_changes.count != self.hooks:
             if [hooks_of(x) for x in watched] != self._hooks:
@@ -251,7 +259,7 @@ class Recorded:
     def _other_leaf(self) -> str:
         for x, edge, without in zip(self._watched, self._edges, self._without, strict=True):
             name = self.name_of(x)
-            if (x._grad is None) is not without:
+            if without is not None and (x._grad is None) is not without:
                 return self._other_grad(name, without)
             if _kind_of_edge(x) is not edge:
                 was, now = edge is not None, x._edge is not None
@@ -270,6 +278,17 @@ class Recorded:
         kind, target = place
         x = tensors[target] if type(target) is int else target
         return x._grad._h if kind == "grad" else x._h
+
+    def leaves(self) -> list[tuple[Any, bool | None]]:
+        """Arguments by number and captured tensors, and whether each has no grad if that counts."""
+        given = [(k, without) for k, without, _ in self._given_grads]
+        return [*given, *zip(self._watched, self._without, strict=True)]
+
+    def fits(self, tensors: list[Any]) -> bool:
+        """True if these tensors look like those of the recorded call."""
+        looks = [look[:3] for look in self.program.looks[: len(self._arguments)]]
+        given = [tensors[k]._h for k in self._arguments]
+        return looks == [(x.dtype, x.shape, x.strides) for x in given]
 
     def misfit(self, tensors: list[Any]) -> str:
         """Which array is not as in the recorded call."""
@@ -302,15 +321,15 @@ class Recorded:
         """
         if speed is None or not self._plain or self._acts or self._undo or self._moved:
             return None
-        if self._history is not None or self._links or self._merged or any(self._own):
+        if self._history is not None or self.links or self._merged or any(self._own):
             return None
-        made = [k for k, (source, *_) in enumerate(self._left) if source == "made"]
+        made = [k for k, (source, *_) in enumerate(self.left) if source == "made"]
         shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
         if any(shown.count(k) > 1 for k in made) or len(set(self._pattern)) < len(self._pattern):
             return None
-        if any(self._left[k][0] not in _GIVEN for k in self._outputs) or Node in self._edges:
+        if any(self.left[k][0] not in _GIVEN for k in self._outputs) or Node in self._edges:
             return None
-        if any(self._left[place][0] != "made" for _, place in self._grads if place is not None):
+        if any(self.left[place][0] != "made" for _, place in self._grads if place is not None):
             return None
         if hook_changes.count and LEAF in self._argument_edges:
             return None
@@ -322,7 +341,7 @@ class Recorded:
         sources += [(1, x) for x in self._captured]
         sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
         sources += [(4, x) for x in self._constants]
-        left = [self._left[k] for k in self._outputs]
+        left = [self.left[k] for k in self._outputs]
         outputs = [(_GIVEN.index(source), value, edge) for source, value, edge in left]
         leaves = [*self._given_grads]
         leaves += zip(self._watched, self._without, self._edges, strict=True)
@@ -336,7 +355,7 @@ class Recorded:
             tuple(sources),
             tuple(self._events),
             tuple(self.program.results),
-            tuple([(x, None if k is None else self._left[k][1]) for x, k in self._grads]),
+            tuple([(x, None if k is None else self.left[k][1]) for x, k in self._grads]),
             tuple(outputs),
             None if self._single else partial(filled, self._template, reached=self._reached),
             (kernels.program_run, kernels.program_take, kernels.program_end),
@@ -426,21 +445,21 @@ class Recorded:
                 [arrays[k] for k in self._kept], [parent_of(x) for x in ends]
             )
             living = [wrap(made[k], edge) for k, edge in zip(self._living, edges, strict=True)]
-        found = []
-        for source, value, edge in self._left:
+        found: list[Any] = []
+        for source, value, edge in self.left:
             if source == "made":
                 found.append(wrap(made[value], edge))
             elif source == "living":
                 found.append(living[value])
             else:
-                x = tensors[value] if type(value) is int else value
+                x: Any = tensors[value] if type(value) is int else value
                 found.append(x._grad if source == "grad" else x)
         for target, place in self._grads:
             x = tensors[target] if type(target) is int else target
             x._grad = None if place is None else found[place]
         for target, place in self._moved:
             replace(tensors[target] if type(target) is int else target, made[place])
-        for view, base, *how in self._links:
+        for view, base, *how in self.links:
             if how:
                 link(found[view], found[base], *how)
             else:
@@ -456,7 +475,7 @@ def _links(
     """Which of the tensors are views of others, as ``link`` and ``mark`` take it."""
     found = []
     for x in left:
-        alias = () if id(x) in known or id(x) in living else getattr(x, "_alias", ())
+        alias: Any = () if id(x) in known or id(x) in living else getattr(x, "_alias", ())
         base = alias[0]() if len(alias) == 1 else alias[0] if alias else None
         if base is not None and id(base) in place:
             found.append((place[id(x)], place[id(base)], *alias[1:]))

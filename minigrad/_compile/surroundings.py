@@ -18,7 +18,7 @@ from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from minigrad.nn.module import Module
+from minigrad.nn.module import Module, _Hooked
 from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.optim.optimizers import Optimizer
 from minigrad.random import Generator
@@ -137,6 +137,11 @@ class Surroundings:
         self._streams: list[tuple[str, Callable[[], Any], Any]] = []
         self._alive: list[Any] = []  # so that no id is used again
         self._named: frozenset[str] = frozenset()
+        # The module whose forward method is the function: its own hooks run outside.
+        first = starts[0]
+        of = first.__self__ if isinstance(first, MethodType) else None
+        is_forward = isinstance(of, Module) and first.__func__ is getattr(type(of), "forward", None)
+        self._inside = of if is_forward else None
         for module, state in (("random", _state_of_random), ("numpy.random", _state_of_numpy)):
             if module in sys.modules:
                 self._stream(module, state)
@@ -192,12 +197,20 @@ class Surroundings:
         return list(zip(guard.values, names, strict=True))
 
     def _of_module(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        if not self.modules:
+            place = Module.__dict__, "__call__"
+            self._keep(lambda: (Module.__dict__["__call__"],), ["hooks of all modules"], [place])
         self.modules.append(x)
-        held = x.__dict__
+        read = functools.partial(_attributes, x, x is self._inside)
+        held = read()
         names = [f"{name}.{key}" for key in held]
-        self._module_guards.append(Guard(held.values, held.values(), names))
+        self._module_guards.append(Guard(lambda: read().values(), held.values(), names))
         found = zip(held.values(), names, strict=True)
         return [*found, (type(x), type(x).__name__)]
+
+    def _of_hooked(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        lists = x.before, x.after, x.backward_before, x.backward
+        return [(hooks, f"hooks of {name}") for hooks in lists]
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
@@ -377,6 +390,7 @@ _SEARCHES: list[tuple[Any, Callable[[Any, Any, str], list[tuple[Any, str]]]]] = 
     (Optimizer, Surroundings._of_optimizer),
     (LRScheduler, Surroundings._of_schedule),
     (Module, Surroundings._of_module),
+    (_Hooked, Surroundings._of_hooked),
     (FunctionType, Surroundings._of_function),
     (MethodType, Surroundings._of_method),
     (functools.partial, Surroundings._of_partial),
@@ -402,6 +416,12 @@ def _is_library(kind: type) -> bool:
     """True for a class that is not the user's own. exec() makes classes of ``builtins``."""
     made_in_python = bool(kind.__flags__ >> 9 & 1)
     return _of_library(kind.__module__) and not (kind.__module__ == "builtins" and made_in_python)
+
+
+def _attributes(module: Any, inside: bool) -> dict[str, Any]:
+    """The attributes of a module; without ``forward`` where its own hooks run outside."""
+    held: dict[str, Any] = module.__dict__
+    return {k: v for k, v in held.items() if k != "forward"} if inside else held
 
 
 def _filled(cell: Any) -> bool:
@@ -474,7 +494,8 @@ def _state_of_numpy() -> Any:
     return repr(sys.modules["numpy.random"].get_state())
 
 
-_LISTS = tuple([type(iter(x)) for x in ([], (), range(0), {}, {}.values(), {}.items(), set(), "")])
+_EMPTY: list[Any] = [[], (), range(0), {}, {}.values(), {}.items(), set(), ""]
+_LISTS = tuple([type(iter(x)) for x in _EMPTY])
 
 
 def _stream_of(x: Any) -> Callable[[], Any] | None:
@@ -490,5 +511,7 @@ def _stream_of(x: Any) -> Callable[[], Any] | None:
     if isinstance(x, count):
         return lambda: repr(x)
     if isinstance(x, _LISTS):
-        return x.__length_hint__
+        left: Any = x
+        state: Callable[[], Any] = left.__length_hint__
+        return state
     return None

@@ -18,7 +18,7 @@ from minigrad.functions import shaping as s
 from minigrad.functions.creation import full
 from minigrad.functions.operands import number
 from minigrad.ops.table import Row
-from minigrad.runtime.batched import BatchedOperandError, by_rules
+from minigrad.runtime.batched import BatchedOperandError, by_rules, running
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.apply import apply, view_node
 from minigrad.tape.grad_mode import mode, no_grad_scopes
@@ -402,9 +402,18 @@ class _WriteView:
         row, args, shape = node.args
         before, written = tangents
         dtype = (written if before is None else before).dtype
-        whole = full(shape, 0.0, dtype=dtype) if before is None else s.clone(s.contiguous(before))
+        zeros = full(shape, 0.0, dtype=dtype)
+        if running and written is not None:
+            zeros = by_rules("like")(zeros, written)  # with memory for each slice of a vmap
+        whole: Any = zeros
+        if before is not None:
+            whole = before + zeros if running else s.clone(s.contiguous(before))
         part = apply(row, (whole,), args)
-        overwrite("write", part, number(0) if written is None else written)
+        source = number(0) if written is None else written
+        if running:
+            by_rules("write")("write", part, s.expand(s.to(source, dtype), part.shape))
+        else:
+            overwrite("write", part, source)
         return whole
 
 

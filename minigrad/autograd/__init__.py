@@ -183,10 +183,8 @@ def grad(
         for x, edge in zip(input_list, edges, strict=True)
     ]
     if create_graph:
-        results = [
-            constant(g, x) if g is not None and g._edge is None else g
-            for g, x in zip(results, input_list, strict=True)
-        ]
+        pairs = zip(results, input_list, strict=True)
+        results = [None if g is None else constant(g, x) for g, x in pairs]
     return tuple(_unshared(results, given))
 
 
@@ -249,9 +247,11 @@ _CONSTANT = _Constant()
 
 
 def constant(g: Any, x: Any) -> Any:
-    """The values of g, to be differentiated by x: that gives zeros."""
-    node = record(_CONSTANT, None, (x.shape, x.dtype), None, parent_of(x))
-    return wrap(call(kernels.view_alias, g._h), node)
+    """A derivative by x on the tape: if it has no history, that by x is of zeros."""
+    if g._edge is not None:
+        return g
+    edge = record(_CONSTANT, None, (x.shape, x.dtype), None, parent_of(x))
+    return wrap(call(kernels.view_alias, g._h), edge)
 
 
 _MODULES = ("anomaly_mode", "functional", "graph", "variable")

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from minigrad.runtime.native import Array, Saved, lib, save_as_is, saved_handle
+from minigrad.runtime.lazy_numpy import np
+from minigrad.runtime.native import Array, Saved, call, kernels, lib, save_as_is, saved_handle
+from minigrad.runtime.numpy_view import numpy_view
 from minigrad.tape.engine import topological_order
 from minigrad.tape.node import Node, next_serial
 
@@ -23,10 +25,20 @@ class Before:
         self.clock = int(lib.mg_clock_tick())
         self.serial = next_serial()
         self._pins: list[tuple[Saved, int]] = []
+        self._copied: list[tuple[Array, Array]] = []  # memory of NumPy's, and a copy
 
     def pin(self, array: Array) -> None:
         """Pin an array, whatever needs it."""
-        self._pins.append((save_as_is(array), 0))
+        saved = save_as_is(array)
+        if saved.buffer(0) == array.buffer:
+            self._pins.append((saved, 0))
+        else:  # a copy, since NumPy can write into the array unnoticed
+            self._copied.append((array, saved_handle(saved, 0)))
+
+    def pin_shared(self, array: Array) -> None:
+        """Pin an array if NumPy can write into it unnoticed."""
+        if save_as_is(array).buffer(0) != array.buffer:
+            self.pin(array)
 
     def keep(self, edges: Iterable[Any]) -> None:
         """Pin what the nodes that the call recorded, and that lead to these edges, saved of it."""
@@ -52,6 +64,16 @@ class Before:
         """RuntimeError if some of it was overwritten."""
         for pin, place in self._pins:
             saved_handle(pin, place, op)
+        for array, copy in self._copied:
+            if _bytes(array) != _bytes(copy):
+                raise RuntimeError(
+                    f"[{op}] NumPy wrote into a tensor that backward computes with again: give a "
+                    "clone() of it, or run backward before the write"
+                )
+
+
+def _bytes(array: Array) -> bytes:
+    return bytes(np.asarray(numpy_view(call(kernels.copy, array))).data)
 
 
 # Objects on the tape that hold what a node saved, by the names of their classes, and where.

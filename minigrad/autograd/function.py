@@ -22,9 +22,9 @@ from minigrad.tape.engine import off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.hooks import forwards, watchers
 from minigrad.tape.node import Node, record
-from minigrad.tape.tensor_base import TensorBase, copied, parent_of, wrap
+from minigrad.tape.tensor_base import TensorBase, copied, edge_of, parent_of, wrap
 
-__all__ = ["Function", "once_differentiable"]
+__all__ = ["Function", "FunctionOp", "once_differentiable"]
 
 
 class Function:
@@ -64,6 +64,12 @@ class Function:
     ``jvp(ctx, *tangents)`` gets one tangent per argument, and returns one per output. Its
     ``saved_tensors`` are what ``ctx.save_for_forward`` kept, or else as those of backward.
 
+    In ``vmap`` a Function runs once for each slice, and a warning says so. A class may state
+    ``vmap(info, in_dims, *args)``, a static method. It gets the tensors with all slices, and where
+    their batch is; None is for what has none. ``info`` has ``batch_size`` and ``randomness``. It
+    returns the output and its ``out_dims``. With ``generate_vmap_rule = True`` forward, backward
+    and jvp run once on all slices, if they are made of tensor operations.
+
     A class may split the first spelling: ``forward(x, ...)`` without the context, and
     ``setup_context(ctx, inputs, output)``, which keeps what backward needs.
 
@@ -76,6 +82,7 @@ class Function:
     constants, as do values that no variable named in the class's file leads to.
     """
 
+    generate_vmap_rule = False
     needs_input_grad: tuple[bool, ...]
     _kept: tuple[Any, ...]  # during a backward
     _materialize: bool = True
@@ -123,15 +130,14 @@ class Function:
         """Run forward on the arguments and record the operation. An instance runs once."""
         if "_used" in self.__dict__:
             return type(self)()(*args)
-        if running and by_rules("level_of")(args) is not None:  # in vmap: a call for each slice
-            name = type(self).__name__
-            return by_rules("looped")(name, lambda *given: copy.copy(self)(*given), *args)
+        if running and by_rules("level_of")(args) is not None:
+            return by_rules("function")(self, args)
         self._used = True
         self.needs_input_grad = tuple(
             [isinstance(x, TensorBase) and x._edge is not None for x in args]
         )
         recorded = mode.enabled and any(self.needs_input_grad)
-        watch = _Watch(args, self.needs_input_grad) if recorded else None
+        watch = _Watch(args, self.needs_input_grad, self) if recorded else None
         with no_grad():
             result = self._forward(args, watch)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -162,7 +168,7 @@ class Function:
             if has_gradient:
                 check_keeps_grad(type(self).__name__, y.dtype)
         parents = [parent_of(x) if isinstance(x, TensorBase) else None for x in args]
-        whole = _FunctionOp(self, _metas(args), _metas(outputs), differentiable)
+        whole = FunctionOp(self, _metas(args), _metas(outputs), differentiable)
         node = record(whole, None, (), None, *parents)
         ops = [_OutputOp(k, type(self)) if d else None for k, d in enumerate(differentiable)]
         for y, op in zip(made, ops, strict=True):
@@ -181,7 +187,7 @@ class Function:
         node.args = self._keep("_to_save_forward", node, outputs, ops)
         return tuple(made) if isinstance(result, tuple) else made[0]
 
-    def _forward(self, args: tuple[Any, ...], watch: _Watch | None) -> Any:
+    def _forward(self, args: tuple[Any, ...], watch: _Watch | None = None) -> Any:
         """Forward, in any of its spellings."""
         if watch is not None:
             forwards.append(watch)
@@ -310,8 +316,13 @@ class _Unknown(NamedTuple):
 class _Watch:
     """Watches a forward, or a backward that leaves a graph: what of its values leaves the tape?"""
 
-    def __init__(self, args: Sequence[Any], needs_grad: Sequence[bool]) -> None:
+    def __init__(
+        self, args: Sequence[Any], needs_grad: Sequence[bool], forward: Function | None = None
+    ) -> None:
         self.args = args
+        self.of_backward = forward is None
+        # Does a Function around this one need not note what leaves here?
+        self.is_known = forward is not None and bool(forwards) and _has_arguments_alone(forward)
         given = [x for x, want in zip(args, needs_grad, strict=True) if want]
         self.buffers = {x._h.buffer for x in given}
         self.start = int(lib.mg_clock_tick())
@@ -326,9 +337,20 @@ class _Watch:
         return h.version >= self.start or h.buffer in self.buffers
 
     def __call__(self, x: Any) -> None:
-        """Note that a tensor's values leave the tape."""
-        if threading.get_ident() == self.thread and x.dtype.is_floating_point:
+        """Note that a tensor's values leave the tape.
+
+        Those that leave in the forward of a recorded Function within a backward are known there, if
+        that gets all by its arguments.
+        """
+        if threading.get_ident() != self.thread or (self.of_backward and self._has_known()):
+            return
+        if x.dtype.is_floating_point:
             self.left = self.left or x._edge is not None or self._made(x)
+
+    def _has_known(self) -> bool:
+        """Whether the innermost Function, which runs within this one, knows of what leaves."""
+        own = [watch for watch in forwards if getattr(watch, "thread", None) == self.thread]
+        return bool(getattr(own[-1], "is_known", False))
 
     def found_in(self, kept: dict[str, Any]) -> _Unknown:
         """The attributes of a Function that forward made, without its arguments."""
@@ -339,6 +361,30 @@ class _Watch:
         numbers = self.left and any(_holds_floats(x) for x in (*values, *hidden))
         beside = any(isinstance(y, TensorBase) and self._made(y) for y in hidden)
         return _Unknown(tensors, numbers or beside, self, int(lib.mg_clock_tick()))
+
+
+_RULES = ("backward", "jvp", "vmap")
+
+
+def _has_arguments_alone(function: Function) -> bool:
+    """Whether a forward gets values by its arguments alone, and none by a closure or its class."""
+    if not function.__dict__.keys() <= {"_used", "needs_input_grad"}:
+        return False
+    bases = [b for b in type(function).__mro__ if issubclass(b, Function) and b is not Function]
+    names = {
+        name: x
+        for base in bases
+        for name, x in vars(base).items()
+        if not name.startswith("__") and name not in _RULES
+    }
+    for x in names.values():
+        x = getattr(x, "__func__", x)  # of a staticmethod
+        if not isinstance(x, (FunctionType, str, int, float, type(None))):
+            return False
+        cells = getattr(x, "__closure__", None) or ()
+        if not all(isinstance(cell.cell_contents, (type, ModuleType)) for cell in cells):
+            return False
+    return True
 
 
 def _inner(value: Any) -> Iterator[Any]:
@@ -532,7 +578,7 @@ def _beside(g: Any, unknown: Node | None) -> Any:
     return g
 
 
-class _FunctionOp:
+class FunctionOp:
     """A Function on the tape."""
 
     __slots__ = ("differentiable", "function", "metas", "name", "outputs")
@@ -553,15 +599,21 @@ class _FunctionOp:
 
     @no_grad
     def vjp(self, node: Node, g: Any) -> list[Any]:
+        """:meth:`graph_vjp` without recording."""
         return [off_tape(gi) for gi in self.graph_vjp(node, g)]
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:
+        """The gradients of the arguments, by the class's backward."""
         upstream = [g]
         if type(g) is Bundle:
             upstream = [g.parts.get(k) for k in range(len(self.outputs))]
             if self.function._materialize:
                 upstream = _materialized(upstream, self.outputs)
         result, unknown = self._run("backward", node, node.saved, upstream)
+        return [_beside(gi, unknown) for gi in self.gradients_in(result)]
+
+    def gradients_in(self, result: Any) -> list[Any]:
+        """The gradients that a backward returned, one for each argument."""
         gradients = list(result) if isinstance(result, (tuple, list)) else [result]
         count = len(self.metas)
         while len(gradients) > count and gradients[-1] is None:
@@ -571,11 +623,10 @@ class _FunctionOp:
                 f"[{self.name}] backward returned {len(gradients)} gradients for {count} "
                 "arguments of forward: one each, None where there is none"
             )
-        made = [
+        return [
             self._checked(i, gi, meta)
             for i, (gi, meta) in enumerate(zip(gradients, self.metas, strict=True))
         ]
-        return [_beside(gi, unknown) for gi in made]
 
     def _run(
         self, name: str, node: Node, kept: tuple[Any, ...], given: list[Any]
@@ -623,6 +674,10 @@ class _FunctionOp:
         if self.function._materialize:
             given = _materialized(given, self.metas)
         result, unknown = self._run("jvp", node, node.args or node.saved, given)
+        return [_beside(t, unknown) for t in self.tangents_in(result)]
+
+    def tangents_in(self, result: Any) -> list[Any]:
+        """The tangents that a jvp returned, one for each output."""
         made = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(made) != len(self.outputs):
             raise RuntimeError(
@@ -647,10 +702,7 @@ class _FunctionOp:
                     f"of an output that is {dtype.name} of shape {shape}"
                 )
         # The user may hold it, or return an argument.
-        views = [
-            t if t is None else wrap(call(kernels.view_alias, t._h), parent_of(t)) for t in made
-        ]
-        return [_beside(t, unknown) for t in views]
+        return [t if t is None else wrap(call(kernels.view_alias, t._h), edge_of(t)) for t in made]
 
     def _by_transposing(self, node: Node, tangents: Sequence[Any]) -> list[Any]:
         from minigrad.tape.jvp import transposed

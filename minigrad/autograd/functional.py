@@ -32,9 +32,9 @@ def jacobian(
     Its shape is that of the output, followed by that of the input. For a tuple of inputs it is a
     tuple with one for each, and for a tuple of outputs a tuple of those. With ``create_graph`` it
     can be differentiated again. ``strict`` raises RuntimeError where an output does not depend on
-    an input, which otherwise gives zeros. There is one backward pass for each element of the
-    output. With ``strategy="forward-mode"`` a tangent is pushed for each element of the inputs.
-    ``vectorize`` is PyTorch's and changes nothing.
+    an input, which otherwise gives zeros. Upstream gradients for all elements of the output are
+    pulled together, as by ``mg.func.jacrev``. With ``strategy="forward-mode"`` a tangent is pushed
+    for each element of the inputs. ``vectorize`` is PyTorch's and changes nothing.
 
     >>> import minigrad as mg
     >>> mg.autograd.functional.jacobian(lambda x: x**2, mg.tensor([1.0, 2.0]))

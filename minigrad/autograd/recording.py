@@ -7,21 +7,24 @@ that share their values. What is computed from those alone can be given back off
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
-from minigrad.autograd import grad
+from minigrad.autograd import constant, grad
 from minigrad.functions import cat, stack
 from minigrad.functions.creation import arange, eye, zeros, zeros_like
 from minigrad.functions.grad_modes import enable_grad
 from minigrad.functions.shaping import clone, contiguous, movedim
+from minigrad.ops.table import Row
 from minigrad.runtime.batched import BatchedArray, by_rules, running
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.batched_jvp import BatchedLinearMap
+from minigrad.tape.engine import leading_to
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.jvp import LinearMap
 from minigrad.tape.node import LEAF, Node, record
-from minigrad.tape.tensor_base import TensorBase, edge_of, result_type, wrap
+from minigrad.tape.tensor_base import TensorBase, edge_of, wrap
 
 __all__ = ["Recording", "basis", "columns", "off_graph", "rows", "unshared", "zeros_for"]
 
@@ -83,7 +86,8 @@ class Recording:
                 return True
         return False
 
-    def _is_recorded(self, given: Tensors) -> bool:
+    def is_recorded(self, given: Tensors) -> bool:
+        """Whether products with these tensors are on the tape."""
         others = any(g is not None and g._edge is not None for g in given)
         return self.with_graph or (others and is_grad_enabled())
 
@@ -93,7 +97,7 @@ class Recording:
         They are on the tape if ``graph`` says so, by default where there is anything else than the
         inputs to differentiate by.
         """
-        graph = self._is_recorded(upstream) if graph is None else graph
+        graph = self.is_recorded(upstream) if graph is None else graph
         pairs = [
             (y, g)
             for y, g in zip(self.outputs, upstream, strict=True)
@@ -107,7 +111,7 @@ class Recording:
 
     def push(self, tangents: Tensors, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by tangents of the inputs; None where none depends."""
-        graph = self._is_recorded(tangents) if graph is None else graph
+        graph = self.is_recorded(tangents) if graph is None else graph
         given = [_given(t, x, graph) for t, x in zip(tangents, self.inputs, strict=True)]
         if running:  # vmap, which has another way where a tensor is batched
             where = self.edges, self.inputs, self.outputs
@@ -118,12 +122,25 @@ class Recording:
 
     def push_many(self, place: int, batch: Any, graph: Any = None) -> list[Any]:
         """The tangents of the outputs by a batch of tangents of one input, the batch in front."""
-        graph = self._is_recorded([batch]) if graph is None else graph
+        graph = self.is_recorded([batch]) if graph is None else graph
+        if running:  # vmap: the map is that of tensors with all slices
+            where = self.edges, self.inputs, self.outputs
+            return list(by_rules("pushed_columns")(*where, place, batch, self.begin, graph))
         if self._batched is None:
             self._batched = BatchedLinearMap(self.edges, self.outputs, self.begin)
         tangents: list[Any] = [None] * len(self.inputs)
         tangents[place] = batch
         return self._batched.push(tangents, graph)
+
+    def only_rows(self, y: Any) -> bool:
+        """Whether a pull from an output runs no code of the user's: no hook and no Function."""
+        edges = set(self.edges)
+        nodes = leading_to(edges, [edge_of(y)])
+        with_hooks = any(getattr(e, "_hooks", None) for e in edges if isinstance(e, TensorBase))
+        return not with_hooks and not any(
+            node.hooks or (type(node.op) is not Row and hasattr(node.op, "lends"))
+            for node in nodes.union(e for e in edges if type(e) is Node)
+        )
 
     def shown(self, x: Any) -> Any:
         """A result of the function for the caller, off the tape of the recording."""
@@ -189,14 +206,29 @@ def basis(x: Any) -> Iterator[Any]:
             yield row.reshape(x.shape)
 
 
-def rows(recording: Recording, place: int, graph: Any = None) -> list[Any]:
-    """The Jacobians of one output by all inputs, by a pull for each of its elements.
+def rows(
+    recording: Recording, place: int, graph: Any = None, chunk_size: int | None = None
+) -> list[Any]:
+    """The Jacobians of one output by all inputs, by a pull of all its basis tensors.
 
-    None where the output does not depend on an input.
+    So many are pulled at once as ``chunk_size`` says, by default all of a moderate size. They are
+    pulled one by one where they are few, or where the pass would run code of the user's: that gets
+    ordinary gradients. None where the output does not depend on an input.
     """
-    y, none = recording.outputs[place], [None] * len(recording.outputs)
+    y = recording.outputs[place]
     if y._edge is None:
         return [None] * len(recording.inputs)
+    graph = recording.is_recorded(()) if graph is None else graph
+    if _memory(y).size > _FEW and chunk_size != 1 and recording.only_rows(y):
+        # The loop has its own error, and takes what rules of batches do not.
+        with suppress(Exception):
+            return _rows_together(recording, y, graph, chunk_size)
+    return _rows_one_by_one(recording, place, graph)
+
+
+def _rows_one_by_one(recording: Recording, place: int, graph: Any) -> list[Any]:
+    """The Jacobians of an output by a pull for each of its elements."""
+    y, none = recording.outputs[place], [None] * len(recording.outputs)
     pulled = []
     for one in basis(y):
         upstream: list[Any] = [*none]
@@ -208,6 +240,22 @@ def rows(recording: Recording, place: int, graph: Any = None) -> list[Any]:
     ]
 
 
+def _rows_together(recording: Recording, y: Any, graph: bool, chunk_size: int | None) -> list[Any]:
+    """The same by pulls of batches of basis tensors."""
+    xs = recording.inputs
+    batches = _batches(y, [y, *xs], chunk_size)
+    pulled = [by_rules("pulled_rows")(y, xs, batch, graph) for batch in batches]
+    made: list[Any] = []
+    for x, chunks in zip(xs, _columns(pulled, len(xs)), strict=True):
+        if any(g is None for g in chunks):
+            made.append(None)
+            continue
+        whole: Any = chunks[0] if len(chunks) == 1 else cat(chunks)
+        made.append(whole.reshape((*y.shape, *x.shape)))
+    made = unshared(made, ())
+    return [constant(j, x) if j is not None and graph else j for j, x in zip(made, xs, strict=True)]
+
+
 def columns(
     recording: Recording, place: int, graph: Any = None, chunk_size: int | None = None
 ) -> list[Any]:
@@ -217,52 +265,38 @@ def columns(
     an output does not depend on the input.
     """
     x, ys = recording.inputs[place], recording.outputs
-    if any(type(y) is not result_type() for y in (x, *ys)):
-        parts = _columns(_one_by_one(recording, place, graph), len(ys))
-        return [
-            _joined(column, -1, (*y.shape, *x.shape), y)
-            for y, column in zip(ys, parts, strict=True)
-        ]
-    chunks = _columns(_in_batches(recording, place, graph, chunk_size), len(ys))
+    batches = _batches(x, [x, *ys], chunk_size)
+    sizes = [len(batch) for batch in batches]
+    pushed = [recording.push_many(place, batch, graph) for batch in batches]
+    for i, y in enumerate(ys):  # a jvp of the user's may give a tangent or none
+        if any(found[i] is not None for found in pushed):
+            for size, found in zip(sizes, pushed, strict=True):
+                found[i] = zeros_for(found[i], (size, *y.shape), y.dtype)
+    chunks = _columns(pushed, len(ys))
     return [
         _side_by_side(some, (*y.shape, *x.shape), y) for y, some in zip(ys, chunks, strict=True)
     ]
 
 
-def _one_by_one(recording: Recording, place: int, graph: Any) -> list[list[Any]]:
-    """The tangents of the outputs for each basis tensor."""
-    pushed = []
-    for one in basis(recording.inputs[place]):
-        tangents: list[Any] = [None] * len(recording.inputs)
-        tangents[place] = one
-        pushed.append(recording.push(tangents, graph))
-    return pushed
+_FEW = 6  # so many rows are faster one by one
+_MANY = 2**22  # elements of a batch of tangents or gradients
 
 
-_MANY = 2**22  # elements of a batch of tangents
+def _batches(x: Any, beside: list[Any], chunk_size: int | None) -> list[Any]:
+    """The basis tensors of x in batches, which come in front.
 
-
-def _in_batches(
-    recording: Recording, place: int, graph: Any, chunk_size: int | None
-) -> list[list[Any]]:
-    """The tangents of the outputs for batches of basis tensors, the batch in front."""
-    x = recording.inputs[place]
+    A batch of tensors like those beside it is of a moderate size unless ``chunk_size`` is given.
+    """
     count = x._h.size
     if chunk_size is None:
-        largest = max([y._h.size for y in (x, *recording.outputs)])
+        largest = max([_memory(t).size for t in beside])
         chunk_size = max(1, _MANY // max(largest, 1))
-    pushed = []
-    starts = range(0, count, chunk_size)
-    sizes = [min(chunk_size, count - first) for first in starts]
-    for first, size in zip(starts, sizes, strict=True):
+    batches = []
+    for first in range(0, count, chunk_size):
+        size = min(chunk_size, count - first)
         numbers = arange(first, first + size).reshape((size, 1))
-        batch = (arange(count) == numbers).to(x.dtype).reshape((size, *x.shape))
-        pushed.append(recording.push_many(place, batch, graph))
-    for i, y in enumerate(recording.outputs):  # a jvp of the user's may give a tangent or none
-        if any(found[i] is not None for found in pushed):
-            for size, found in zip(sizes, pushed, strict=True):
-                found[i] = zeros_for(found[i], (size, *y.shape), y.dtype)
-    return pushed
+        batches.append((arange(count) == numbers).to(x.dtype).reshape((size, *x.shape)))
+    return batches
 
 
 def _side_by_side(chunks: tuple[Any, ...], shape: tuple[int, ...], like: Any) -> Any:

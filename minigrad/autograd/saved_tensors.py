@@ -37,11 +37,20 @@ __all__ = [
 _OP = "saved_tensors_hooks"
 
 
+class _Scope:
+    """A part of a thread's run in which hooks are on; or none, while one of them runs."""
+
+    __slots__ = ("hooks", "open")
+
+    def __init__(self, hooks: saved_tensors_hooks | None) -> None:
+        self.hooks, self.open = hooks, True
+
+
 class _Here(threading.local):
-    """The hooks that are on in this thread, innermost last; None while one of them runs."""
+    """The scopes of this thread, innermost last. Another thread may have closed some of them."""
 
     def __init__(self) -> None:
-        self.hooks: list[saved_tensors_hooks | None] = []
+        self.scopes: list[_Scope] = []
 
 
 _here = _Here()
@@ -75,14 +84,22 @@ class saved_tensors_hooks(Watcher):  # noqa: N801 - PyTorch's name
             if not callable(hook):
                 raise TypeError(f"[{_OP}] a hook is a function, not {type(hook).__name__}")
         self.pack, self.unpack = pack_hook, unpack_hook
+        self._scopes: list[_Scope] = []  # that are open, of all threads
 
     def __enter__(self) -> None:
-        _here.hooks.append(self)
+        _innermost()  # which removes closed scopes
+        scope = _Scope(self)
+        self._scopes.append(scope)
+        _here.scopes.append(scope)
         self.begin()
 
     def __exit__(self, *error: object) -> None:
+        # A generator may be closed by another thread than the one that it ran in.
+        here = [scope for scope in _here.scopes if scope in self._scopes]
+        scope = (here or self._scopes)[-1]
+        scope.open = False
+        self._scopes.remove(scope)
         self.end()
-        _here.hooks.remove(self)
 
     def on_record(self, out: TensorBase) -> None:
         """Exchange what the node saved."""
@@ -115,18 +132,22 @@ def save_on_cpu(
 
 
 def _innermost() -> saved_tensors_hooks | None:
-    return _here.hooks[-1] if _here.hooks else None
+    scopes = _here.scopes
+    while scopes and not scopes[-1].open:
+        scopes.pop()
+    return scopes[-1].hooks if scopes else None
 
 
 @contextmanager
 def _unhooked() -> Iterator[None]:
     """Operations of a hook are neither recorded nor packed."""
-    _here.hooks.append(None)
+    scope = _Scope(None)
+    _here.scopes.append(scope)
     try:
         with no_grad():
             yield
     finally:
-        _here.hooks.pop()
+        scope.open = False
 
 
 def packed_array(x: TensorBase, op: str) -> PackedArray | None:

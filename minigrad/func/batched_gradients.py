@@ -24,13 +24,14 @@ from minigrad.func.batched_tensor import (
     of_all_slices,
 )
 from minigrad.functions import creation
-from minigrad.runtime.batched import BatchedOperandError
+from minigrad.runtime.batched import BatchedOperandError, BatchedValueError
 from minigrad.runtime.dtypes import DType
+from minigrad.tape.batched_jvp import BatchedLinearMap
 from minigrad.tape.engine import gradients as run_gradients
 from minigrad.tape.jvp import LinearMap
 from minigrad.tape.tensor_base import TensorBase, parent_of
 
-__all__ = ["gradients", "pushed"]
+__all__ = ["gradients", "pulled_rows", "pushed", "pushed_columns"]
 
 
 def gradients(
@@ -137,7 +138,7 @@ def _of_each_slice(level: Level, outputs: Any, inputs: Any, upstream: Any, how: 
     """A pass for each slice, by inputs that all of them share."""
     from minigrad.func.dispatch import warn_of_loop
 
-    warn_of_loop("grad by a tensor that all slices share")
+    warn_of_loop("grad by a tensor that all slices share", level)
     passes = []
     for place in range(level.size):
         alone = f.unsqueeze(creation.arange(level.size) == place, -1)
@@ -194,7 +195,7 @@ def _of_batched_upstream(outputs: Any, inputs: Any, upstream: Any, how: Any) -> 
         return autograd.grad(outputs, inputs, upstream, **how)
     try:
         found = _by_formulas(outputs, inputs, upstream, how)
-    except BatchedOperandError:
+    except (BatchedOperandError, BatchedValueError):
         return _of_each_upstream(level, outputs, inputs, upstream, how)
     return tuple(found)
 
@@ -205,7 +206,7 @@ def _by_formulas(outputs: Any, inputs: Any, upstream: Any, how: Any) -> list[Any
     started = [g if graph else g.detach() for g in upstream]
     roots = [parent_of(y) for y in outputs]
     # The graph is kept: a rule that takes no batch ends this pass, and each slice has its own.
-    found = run_gradients(roots, started, True, True, set(edges))
+    found = run_gradients(roots, started, True, graph, set(edges), by_formulas=True)
     absent = how["allow_unused"] and not how["materialize_grads"]
     results: list[Any] = []
     for x, edge in zip(inputs, edges, strict=True):
@@ -221,13 +222,27 @@ def _of_each_upstream(
 ) -> tuple[Any, ...]:
     from minigrad.func.dispatch import warn_of_loop
 
-    warn_of_loop("grad of a function of one's own")
+    warn_of_loop("grad of a function of one's own", level)
     how = {**how, "retain_graph": True}
     passes = []
     for place in range(level.size):
         some = [g._physical.select(0, place) if is_batched(g, level) else g for g in upstream]
         passes.append(autograd.grad(outputs, inputs, some, **how))
     return tuple([_stacked(each, level) for each in zip(*passes, strict=True)])
+
+
+def pulled_rows(output: Any, inputs: list[Any], upstream: Any, graph: bool) -> list[Any]:
+    """The gradients of inputs by a batch of upstream gradients of one output, the batch in front.
+
+    One pass pulls the whole batch. None where the output does not depend on an input.
+    """
+    level = Level(upstream.shape[0], quiet=True)
+    try:
+        level.begin()
+        found = gradients([output], inputs, [made(level, upstream)], True, graph, True, False)
+        return [None if g is None else of_all_slices(g, level) for g in found]
+    finally:
+        level.end()
 
 
 # ---- forward mode --------------------------------------------------------------------------------
@@ -260,5 +275,34 @@ def pushed(
     found = pushed(edges, *below, given, oldest, recorded)
     return [
         t if t is None or not has_level(y, level) else _with_level(t, level)
+        for t, y in zip(found, outputs, strict=True)
+    ]
+
+
+def pushed_columns(
+    edges: list[Any],
+    inputs: list[Any],
+    outputs: list[Any],
+    place: int,
+    batch: Any,
+    oldest: int,
+    recorded: bool,
+) -> list[Any]:
+    """The tangents of outputs by a batch of those of one input, as of a BatchedLinearMap.
+
+    Where inputs or outputs are batched, the map is that of tensors with all slices, and one push
+    serves all of them.
+    """
+    level = level_of((inputs, outputs))
+    if level is None:
+        tangents: list[Any] = [None] * len(inputs)
+        tangents[place] = batch
+        return BatchedLinearMap(edges, outputs, oldest).push(tangents, recorded)
+    if has_level(inputs[place], level):
+        batch = f.expand(f.unsqueeze(batch, 1), (batch.shape[0], level.size, *batch.shape[1:]))
+    below = [_strip(x, level, False) for x in inputs], [_strip(y, level, False) for y in outputs]
+    found = pushed_columns(edges, *below, place, batch, oldest, recorded)
+    return [
+        t if t is None or not has_level(y, level) else made(level, f.movedim(t, 1, 0))
         for t, y in zip(found, outputs, strict=True)
     ]

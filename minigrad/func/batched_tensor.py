@@ -35,12 +35,16 @@ class Level:
 
     It runs from ``begin`` on until ``alive`` becomes false, which is one store. What an interrupt
     then leaves in the lists of levels is removed by the next vmap.
+
+    A ``quiet`` one is nobody's vmap: no warning says that an operation loops over its slices.
     """
 
-    __slots__ = ("alive", "number", "size")
+    __slots__ = ("alive", "number", "quiet", "randomness", "size")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, randomness: str = "error", quiet: bool = False) -> None:
         self.size = size
+        self.randomness = randomness
+        self.quiet = quiet
         self.number = next(_numbers)
         self.alive = True
 

@@ -111,7 +111,7 @@ def _together(
     func: Callable[..., Any], given: Tree, cut: Tree, size: int, out_dims: Any, draws: Draws
 ) -> tuple[Tree, Tree]:
     """The results of all slices in one call, and where their new dimensions are."""
-    level = Level(size)
+    level = Level(size, draws.randomness)
     try:
         level.begin()
         args, kwargs = mapped(partial(_batched, level), given, cut)

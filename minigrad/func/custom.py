@@ -73,6 +73,7 @@ def _has_output(vjp: Callable[..., Any]) -> bool:
 class _OfTensors(Function):
     """Forward and backward by functions of tensors, the class attribute ``rule``."""
 
+    generate_vmap_rule = True
     rule: tuple[Any, Any, bool]  # the functions, and whether the second takes the output
     kwargs: dict[str, Any]
     names: list[str]  # of the tensors by keyword
@@ -150,6 +151,7 @@ class _OfTensors(Function):
 class _OfArrays(_OfTensors):
     """The same by functions of NumPy's arrays, which can be differentiated once."""
 
+    generate_vmap_rule = False
     backward = staticmethod(once_differentiable(_OfTensors.backward))
 
     def given(self, x: Any) -> Any:

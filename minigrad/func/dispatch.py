@@ -14,7 +14,8 @@ from typing import Any
 from minigrad import functions as f
 from minigrad._tensor.indexing import index_in_python
 from minigrad.func import batched_tensor as b
-from minigrad.func.batched_gradients import gradients, pushed
+from minigrad.func.batched_functions import function
+from minigrad.func.batched_gradients import gradients, pulled_rows, pushed, pushed_columns
 from minigrad.func.batching_rules import Call, rule_of
 from minigrad.functions.shaping import split_in_python
 from minigrad.ops.table import Row
@@ -29,6 +30,7 @@ __all__ = [
     "check_writable",
     "cut",
     "every_slice",
+    "function",
     "gradients",
     "kernel",
     "level_of",
@@ -37,7 +39,9 @@ __all__ = [
     "looped",
     "no_parent",
     "no_value",
+    "pulled_rows",
     "pushed",
+    "pushed_columns",
     "row",
     "split",
     "wrapped",
@@ -54,9 +58,9 @@ _DATA_DEPENDENT = {"nonzero", "distinct", "repeat_positions", "bincount"}
 _said: set[str] = set()
 
 
-def warn_of_loop(name: str) -> None:
+def warn_of_loop(name: str, level: b.Level) -> None:
     """Say once that an operation runs once for each slice."""
-    if name not in _said:
+    if name not in _said and not level.quiet:
         _said.add(name)
         text = f"[vmap] {name} has no batching rule: it runs once for each slice"
         warnings.warn(text, UserWarning, stacklevel=_depth_of_program())
@@ -100,7 +104,7 @@ def _run(row: Row, inputs: Any, args: Any) -> Any:
 
 def _looped(row: Row, level: b.Level, inputs: Any, args: Any) -> Any:
     _check_loops(row, args)
-    warn_of_loop(row.name)
+    warn_of_loop(row.name, level)
     results = []
     for place in range(level.size):
         some = [x._physical.select(0, place) if b.is_batched(x, level) else x for x in inputs]
@@ -129,7 +133,7 @@ def looped(name: str, function: Any, *args: Any) -> Any:
     """A function called once for each slice: for those with nodes of their own."""
     level = b.level_of(args)
     assert level is not None
-    warn_of_loop(name)
+    warn_of_loop(name, level)
     results = [function(*_cut_tree(args, level, place)) for place in range(level.size)]
     return _stacked_trees(name, level, results)
 
@@ -269,7 +273,7 @@ def kernel(number: int, args: Any) -> Any:
         return None if made is None else BatchedArray(level, made)
     if name.startswith("view_"):
         raise BatchedOperandError(f'[{title}] has no batching rule: call vmap with fallback="loop"')
-    warn_of_loop(title)
+    warn_of_loop(title, level)
     results = [call(number, *_cut(args, level, place)) for place in range(level.size)]
     return _together(title, level, results)
 

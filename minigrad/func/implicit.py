@@ -18,6 +18,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.predicates import is_tensor
 from minigrad.functions.promotion import finfo
 from minigrad.functions.shaping import stack
+from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.dtypes import get_default_dtype
 from minigrad.runtime.lazy_numpy import np
 from minigrad.runtime.native import Saved, call, kernels, save_as_is, saved_handle
@@ -85,6 +86,13 @@ def fixed_point(
     '1.414214 0.353553'
     """
 
+    if running and by_rules("level_of")((x0, params, kwargs)) is not None:
+
+        def alone(x0: Any, params: Any, kwargs: Any) -> Any:
+            return fixed_point(function, x0, *params, tol=tol, max_iter=max_iter, **kwargs)
+
+        return by_rules("looped")("fixed_point", alone, x0, params, kwargs)
+
     def solve(*given: Any, **named: Any) -> Any:
         x = (x0 if is_tensor(x0) else tensor(x0)).detach()
         x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
@@ -116,6 +124,8 @@ def _root(op: str, residual: Any, solve: Any, tol: float) -> Callable[..., Any]:
             raise TypeError(f"[{op}] expected a function, not {type(function).__name__}")
 
     def root(*params: Any, **kwargs: Any) -> Any:
+        if running and by_rules("level_of")((params, kwargs)) is not None:
+            return by_rules("looped")(op, lambda p, named: root(*p, **named), params, kwargs)
         with no_grad():
             x = solve(*[p.detach() if is_tensor(p) else p for p in params], **kwargs)
         if not is_tensor(x):
@@ -173,6 +183,8 @@ class _Problem:
                 f"root: the gradient would be wrong; solve further, or allow tol > {tol:g}"
             )
         self.before.keep(roots)
+        for leaf in used:
+            self.before.pin_shared(leaf._h)
         return used if is_grad_enabled() else []
 
 

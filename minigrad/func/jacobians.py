@@ -26,16 +26,19 @@ def jacrev(
 
     A Jacobian has the shape of the output, followed by that of the argument. Outputs may be nested,
     and each stands for the Jacobians by all arguments, nested as those are: a tuple of them for a
-    tuple of ``argnums``. There is one backward pass for each element of the output: take
-    :func:`jacfwd` where the argument has fewer. With ``has_aux`` it is a pair of this and of what
-    ``func`` returns second. ``chunk_size`` is PyTorch's and changes nothing.
+    tuple of ``argnums``. With ``has_aux`` it is a pair of this and of what ``func`` returns second.
+
+    ``func`` runs once. An upstream gradient for each element of the output is pulled through what
+    it recorded, ``chunk_size`` of them at once, by default all or many. Take :func:`jacfwd` where
+    the argument has fewer elements than the output. Hooks and rules of an autograd.Function get
+    one gradient at a time: where there are any, each element of the output has its own pass.
 
     >>> import minigrad as mg
     >>> mg.func.jacrev(lambda x: x**2)(mg.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    return _jacobian("jacrev", func, argnums, has_aux)
+    return _jacobian("jacrev", func, argnums, has_aux, chunk_size)
 
 
 def jacfwd(
@@ -92,7 +95,7 @@ def _jacobian(
             found = [columns(call.recording, k, None, chunk_size) for k in range(len(xs))]
             by_output = [[column[i] for column in found] for i in range(len(ys))]
         else:
-            by_output = [rows(call.recording, i) for i in range(len(ys))]
+            by_output = [rows(call.recording, i, None, chunk_size) for i in range(len(ys))]
         made = [
             call.like_args(
                 [zeros_for(j, (*y.shape, *x.shape), x.dtype) for j, x in zip(each, xs, strict=True)]

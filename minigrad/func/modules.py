@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.functions import stack
-from minigrad.nn.module import Module, Parameter
+from minigrad.nn.module import Module, Parameter, changes
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -132,6 +132,8 @@ def _modules(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
 def _replaced(placed: list[tuple[dict[str, Any], str, Any]]) -> Iterator[None]:
     """The modules hold these tensors for as long as this lasts."""
     before = [(attributes, name, attributes[name]) for attributes, name, _ in placed]
+    changes.replaced += 1
+    changes.count += 1
     try:
         for attributes, name, value in placed:
             attributes[name] = value
@@ -139,3 +141,5 @@ def _replaced(placed: list[tuple[dict[str, Any], str, Any]]) -> Iterator[None]:
     finally:
         for attributes, name, value in before:
             attributes[name] = value
+        changes.count += 1
+        changes.replaced -= 1

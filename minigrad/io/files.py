@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from minigrad.io import archive, pickled, safetensors, torch_archive
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "write_whole"]
 
 _SUFFIX = ".safetensors"
 # Errors of the standard library, NumPy and minigrad that a damaged file may cause.
@@ -65,9 +65,9 @@ def save(
     path = Path(f)
     if path.suffix == _SUFFIX:
         content = safetensors.content(obj)
-        _write_whole(path, lambda file: file.write(content))
+        write_whole(path, lambda file: file.write(content))
     else:
-        _write_whole(path, lambda file: _write(obj, file))
+        write_whole(path, lambda file: _write(obj, file))
 
 
 def _write(obj: Any, file: Any) -> None:
@@ -167,7 +167,7 @@ def _read_zip(zipped: zipfile.ZipFile) -> Any:
 # ---- whole or not at all -------------------------------------------------------------------------
 
 
-def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write a temporary file next to the path, and rename it when it is complete."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # a pipe or a device

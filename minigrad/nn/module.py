@@ -183,6 +183,7 @@ class _Hooked:
     def release(self) -> None:
         """Restore the module if there are no hooks any more."""
         held = self.module.__dict__
+        changes.count += 1
         some = self.before or self.after or self.backward_before or self.backward
         if some or held.get("forward") is not self:
             return
@@ -229,10 +230,11 @@ _M = TypeVar("_M", bound="Module")
 
 
 class _Changes:
-    """How often attributes of modules were set or deleted."""
+    """How often attributes of modules were set or deleted, and how many calls replace some now."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.replaced = 0
 
 
 changes = _Changes()
@@ -400,6 +402,7 @@ class Module:
         hooks: list[_Hook] = getattr(forward, when)
         hook = _Hook(function, bool(with_kwargs), bool(always))
         hooks.insert(0 if prepend else len(hooks), hook)
+        changes.count += 1
         return _RemovableHook(hooks, hook, forward)
 
     # ---- what it is made of ----

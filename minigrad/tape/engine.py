@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedArray
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.errors import freed_error, hook_error, nested_error
 from minigrad.runtime.native import Array, call, kernels, run_steps, step
@@ -23,7 +24,7 @@ from minigrad.tape.speed import accelerator
 from minigrad.tape.tensor_base import TensorBase, copied, wrap
 from minigrad.tape.vjp import rules
 
-__all__ = ["ends", "gradients", "off_tape", "topological_order", "unbroadcast"]
+__all__ = ["ends", "gradients", "leading_to", "off_tape", "topological_order", "unbroadcast"]
 
 
 # ---- the order -----------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def ends(roots: Iterable[Any], begin: int) -> list[Any]:
     return list(found)
 
 
-def _leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
+def leading_to(inputs: set[Any], roots: Sequence[Parent]) -> set[Node]:
     """The nodes on a path from the roots to one of the inputs."""
     # A node older than all inputs was not made from any of them.
     oldest = min([edge.serial if type(edge) is Node else -1 for edge in inputs], default=-1)
@@ -316,6 +317,7 @@ def gradients(
     inputs: set[Any] | None = None,
     add: bool = False,
     ends: bool = False,
+    by_formulas: bool = False,
 ) -> Any:
     """Run a backward pass from the roots, whose gradients are given, and return a dict by edge.
 
@@ -327,15 +329,15 @@ def gradients(
     With ``create_graph`` the gradients can be differentiated again. Without it no gradient is on
     the tape, so sums and casts of gradients are not recorded. Rules that compute with more than the
     gradient turn recording off themselves. With ``ends`` the pass ends at the inputs, and does not
-    call their hooks.
+    call their hooks. With ``by_formulas`` the rules are formulas also where nothing is recorded:
+    kernels take no batched gradients.
     """
-    reaching = None if inputs is None or ends else _leading_to(inputs, roots)
-    scope = begin(True) if create_graph else None
+    reaching = None if inputs is None or ends else leading_to(inputs, roots)
+    formulas = create_graph or by_formulas
+    scope = begin(create_graph) if formulas else None
     try:
         with _watched(roots) if watchers else _unwatched:
-            return run_pass(
-                roots, upstream, retain_graph, create_graph, inputs, reaching, add, ends
-            )
+            return run_pass(roots, upstream, retain_graph, formulas, inputs, reaching, add, ends)
     finally:
         if scope is not None:
             end(scope)
@@ -382,7 +384,7 @@ def unbroadcast(g: Gradient, meta: tuple[tuple[int, ...], int]) -> Gradient:
     h = g._h
     if g.shape == shape and h.dtype == dtype:
         return g
-    if g._edge is not None:
+    if g._edge is not None or type(h) is BatchedArray:
         g = g.sum_to_size(shape)
         return g if h.dtype == dtype else g.to(by_code[dtype])
     if g.shape != shape:

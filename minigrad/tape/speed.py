@@ -135,7 +135,7 @@ def _new_node(op: Any, saved: Any, args: Any, meta: Any, parents: tuple[Any, ...
 def _accelerator() -> Any:
     names = (
         "Node Fields Size wrap parent_of link basic_index split from_lists to_lists use commit "
-        "into_grads run_pass one"
+        "into_grads run_pass one grad_uses"
     )
     return SimpleNamespace(
         **{name: getattr(speed, name) for name in names.split()},

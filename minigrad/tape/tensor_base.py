@@ -31,6 +31,7 @@ __all__ = [
     "Views",
     "copied",
     "edge_of",
+    "grad_uses",
     "link",
     "mark",
     "parent_of",
@@ -77,17 +78,28 @@ class Fields:
     @property
     def grad(self) -> Tensor | None:
         """The sum of the gradients of all backward calls, or None."""
+        _grad_uses[0] += 1
         return self._grad
 
     @grad.setter
     def grad(self, g: Any) -> None:
+        _grad_uses[0] += 1
         if g is not None and (g is self or not isinstance(g, Fields) or not self._h.alike(g._h)):
             raise misfit_error(self, g)
         self._grad = g
 
     @grad.deleter
     def grad(self) -> None:
+        _grad_uses[0] += 1
         self._grad = None
+
+
+_grad_uses = [0]
+
+
+def grad_uses() -> int:
+    """How often the ``grad`` of a tensor was read or set: in C by this thread, else by all."""
+    return _grad_uses[0]
 
 
 _new = object.__new__
@@ -195,6 +207,7 @@ if accelerator:
     Fields = accelerator.Fields  # type: ignore[misc]
     Size = accelerator.Size  # type: ignore[misc]
     wrap, parent_of, link = accelerator.wrap, accelerator.parent_of, accelerator.link
+    grad_uses = accelerator.grad_uses
 
 
 class TensorBase(Fields):

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.ops.table import Row
+from minigrad.runtime.batched import BatchedArray
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import tracers
 from minigrad.tape.hooks import watchers
 from minigrad.tape.node import Gradient, Node, Parent, next_serial
-from minigrad.tape.tensor_base import TensorBase
+from minigrad.tape.tensor_base import TensorBase, wrap
 from minigrad.tape.vjp import rules
 
 __all__ = [
@@ -130,13 +131,24 @@ def _told(
     if not told:
         return rule()
     first, *others = told
-    made = None
-    _run_alone(first.before_node, node, g)
+    made, shown = None, _with_all_slices(g)
+    _run_alone(first.before_node, node, shown)
     try:
         made = _told(tuple(others), node, g, rule)
     finally:
-        _run_alone(first.after_node, node, g, made)
+        results = None if made is None else [_with_all_slices(gi) for gi in made]
+        _run_alone(first.after_node, node, shown, results)
     return made
+
+
+def _with_all_slices(g: Any) -> Any:
+    """A gradient; a batched one as an ordinary tensor with all slices."""
+    array: Any = g._h if isinstance(g, TensorBase) else None
+    if type(array) is not BatchedArray:
+        return g
+    while type(array) is BatchedArray:
+        array = array.held
+    return wrap(array)
 
 
 @contextmanager

@@ -204,6 +204,9 @@ class _Part:
         edges = [y._edge for y in made]
         self.ends, self.count = ends(edges, begin), len(made)
         self.before.keep(edges)
+        for end in self.ends:
+            if isinstance(end, TensorBase):
+                self.before.pin_shared(end._h)
         if active() is not None:  # a recorder, for which there are no values to compare
             self.compared = False
             self.random = None if self._drew_nothing() else self.random

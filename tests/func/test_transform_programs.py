@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -24,6 +25,66 @@ class Cube(mg.autograd.Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x * x * g
+
+
+class Both(mg.autograd.Function):
+    """x y and sin x, where a gradient that is missing is None."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        ctx.set_materialize_grads(False)
+        return x * y, x.sin()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        by_sine = None if h is None else h * x.cos()
+        if g is None:
+            return by_sine, None
+        return g * y if by_sine is None else g * y + by_sine, g * x
+
+
+W = mg.tensor([1.3, 0.7, 0.9, 1.1], dtype=mg.float64, requires_grad=True)
+
+
+def copies():
+    return mg.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x)
+
+
+def packed(a, b, c):
+    with copies():
+        return (a * b).tanh() * a.exp().clamp(max=3.0)
+
+
+def packed_views(a, b, c):
+    with mg.autograd.graph.saved_tensors_hooks(lambda x: [x], lambda x: x[0]):
+        y = a * 1.0
+        y[1:].mul_(b[1:])
+        return y.softmax(0) * Cube.apply(b).clamp(-5, 5)
+
+
+def checkpoints(a, b, c):
+    def inner(p, q):
+        return mg.checkpoint(lambda r: (r * q).sin(), p) + p * W[: len(p)]
+
+    return mg.checkpoint(inner, a, b)
+
+
+def writes_in_a_checkpoint(a, b, c):
+    def function(given, q):
+        y = given["p"] * 1.0
+        y[0] = q[1] * given["p"][0]
+        y.mul_(q)
+        return y.tanh(), (y * q).clamp(-5, 5)
+
+    s, t = mg.checkpoint(function, {"p": a}, q=b)
+    return s * t + s
+
+
+def packed_checkpoint(a, b, c):
+    with copies():
+        return mg.checkpoint(lambda p: (p * b).tanh(), a) * a.sin()
 
 
 def first_written(a, b, c):
@@ -78,6 +139,16 @@ STEPS = (
     beside_a_constant,
     lambda a, b, c: Cube.apply(a).clamp(-5, 5) * b,
     lambda a, b, c: mg.checkpoint(lambda p, q: (p * q).sin(), a, b, use_reentrant=False),
+    lambda a, b, c: sum(Both.apply(a, b)).clamp(-5, 5),
+    lambda a, b, c: Both.apply(a, b)[1] * b,
+    packed,
+    packed_views,
+    checkpoints,
+    writes_in_a_checkpoint,
+    packed_checkpoint,
+    lambda a, b, c: grad(lambda p: (p.sin() * b * p).sum())(a),
+    lambda a, b, c: vjp(lambda p: mg.checkpoint(lambda q: (q * b).tanh(), p), a)[1](b)[0],
+    lambda a, b, c: jvp(lambda p: p.tanh() * b + p * W[: len(p)], (a,), (b,))[1].clamp(-5, 5),
 )
 
 
@@ -150,7 +221,7 @@ def check(seed):
     assert mg.equal(y, before[1])
 
 
-def check_all(seeds):
+def check_all(seeds, check=check):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\[vmap\] .* runs once for each slice")
         for seed in seeds:
@@ -164,6 +235,74 @@ def test_programs():
 @pytest.mark.exhaustive
 def test_many_programs():
     check_all(range(150, 5000))
+
+
+# ---- tools and errors around programs ------------------------------------------------------------
+
+
+def all_results(function, n, rng):
+    """What each transform makes of a program."""
+    xs, ys = (mg.tensor(rng.normal(size=(3, n))) for _ in range(2))
+    x, y, u, t, s = (mg.tensor(rng.normal(size=n)) for _ in range(5))
+
+    def scalar(a, b):
+        return (function(a, b) * u).sum()
+
+    def tangent(a, b):
+        return jvp(function, (a, b), (t, s))[1]
+
+    value, pull = vjp(function, x, y)
+    made = [value, *pull(u), *pull(t), *jvp(function, (x, y), (t, s))]
+    for transform in (hessian, lambda f: jacrev(jacrev(f)), lambda f: jacrev(jacfwd(f))):
+        made.append(transform(lambda a: scalar(a, y))(x))
+    made += [vmap(function)(xs, ys), vmap(tangent)(xs, ys), *vmap(grad(scalar, (0, 1)))(xs, ys)]
+    leaves = [*(z.clone().requires_grad_() for z in (x, y)), W]
+    W.grad = None
+    scalar(*leaves[:2]).backward()
+    made += [mg.zeros(1) if leaf.grad is None else leaf.grad for leaf in leaves]
+    return [z.detach() for z in made]
+
+
+class Stopped(Exception):
+    """An error in the middle of a program."""
+
+
+def check_around(seed):
+    """Tools that watch change no bit, packing changes no value, and an error leaves nothing."""
+    rng = np.random.default_rng(seed)
+    n, function = int(rng.integers(2, 5)), program(rng)
+    state, left = rng.bit_generator.state, int(rng.integers(1, 12))
+
+    def results(function=function):
+        rng.bit_generator.state = state
+        return all_results(function, n, rng)
+
+    def stopped(a, b):
+        nonlocal left
+        left -= 1
+        made = function(a, b)
+        if left == 0:
+            raise Stopped
+        return made
+
+    want = results()
+    for tool in (mg.detect_anomaly, mg.profile):
+        with tool():
+            assert all(map(mg.equal, results(), want))
+    with copies():
+        assert all(map(mg.allclose, results(), want))
+    with contextlib.suppress(Stopped):
+        results(stopped)
+    assert all(map(mg.equal, results(), want))
+
+
+def test_tools_and_errors_around_programs():
+    check_all(range(5), check_around)
+
+
+@pytest.mark.exhaustive
+def test_tools_and_errors_around_many_programs():
+    check_all(range(5, 1000), check_around)
 
 
 # ---- faults that were found ----------------------------------------------------------------------

@@ -339,3 +339,31 @@ def test_gradients_that_are_constant_can_be_differentiated(of, by):
     assert first.requires_grad
     is_used = (of, by) in {("owned", "owned"), ("shared", "shared")}
     assert first.flatten()[0].item() == (2.0 if is_used else 0.0)
+
+
+def test_tangents_of_all_slices_run_through_writes():
+    def function(x, y):
+        z = x * y
+        z[mg.tensor([1, 0])] = y[:2] * 3
+        z[2:].mul_(x[2:])
+        z[3] = 2.0
+        w = mg.zeros_like(x)
+        w[1:3] = x[1:3] ** 2
+        return z * w + z
+
+    x, y, s = drawn(5), drawn(5), drawn(5)
+    _, push = func.linearize(function, x, y)
+    for given in ((X, s), (s, X), (X, V)):
+        dims = tuple([0 if t.ndim == 2 else None for t in given])
+        near(mg.vmap(push, dims)(*given), by_loop(push, dims, *given))
+
+    def twice(x, t):
+        value, push = func.linearize(lambda x: function(x, y), x)
+        return mg.vmap(lambda u: push(u) * value)(mg.stack([t, x])).sum()
+
+    def one_by_one(x, t):
+        value, push = func.linearize(lambda x: function(x, y), x)
+        return sum((push(u) * value).sum() for u in (t, x))
+
+    near(func.grad(twice)(x, s), func.grad(one_by_one)(x, s))
+    near(mg.vmap(func.grad(twice))(X, V), by_loop(func.grad(one_by_one), 0, X, V))

@@ -270,6 +270,27 @@ def test_a_write_that_changes_no_result_is_noticed(use, is_leaf):
     assert leaf.grad is None
 
 
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("borrowed", [False, True])
+def test_a_write_by_numpy_that_changes_no_result_is_noticed(captured, borrowed):
+    values = np.array([[1.0, -2.0]])
+    x = (mg.from_numpy(values) if borrowed else mg.tensor(values)).requires_grad_()
+    memory = values if borrowed else x.detach().numpy()
+    y = checkpoint(lambda: x.abs()) if captured else checkpoint(mg.abs, x)
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [[1.0, -1.0]]
+    memory *= -1.0
+    with pytest.raises(RuntimeError, match=r"\[checkpoint\] NumPy wrote into a tensor"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
+def test_memory_of_numpys_without_elements_or_dimensions(shape):
+    x = mg.from_numpy(np.ones(shape)).requires_grad_()
+    checkpoint(lambda t: t * 2, x).sum().backward()
+    assert x.grad.tolist() == (2.0 * np.ones(shape)).tolist()
+
+
 def test_a_write_by_the_function_itself_is_noticed():
     x = mg.tensor([1.0, -2.0], requires_grad=True) * 1.0
 

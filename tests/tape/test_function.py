@@ -882,3 +882,109 @@ def test_only_tensors_are_saved():
     text = r"\[Saves\] save_for_backward takes tensors or None, not int: keep it as an attribute"
     with pytest.raises(TypeError, match=text):
         Saves.apply(leaf([1.0]), 3)
+
+
+class SineByNumPy(mg.Function):
+    """The sine by arrays, whose backward applies another Function."""
+
+    @staticmethod
+    def forward(ctx, x, quarters):
+        ctx.save_for_backward(x)
+        ctx.quarters = quarters
+        return mg.tensor(np.sin(x.detach().numpy() + quarters * np.pi / 2))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * SineByNumPy.apply(x, ctx.quarters + 1), None
+
+
+def test_a_backward_that_applies_a_function_has_derivatives_of_any_order():
+    x = mg.tensor([0.3, 1.1], dtype=mg.float64, requires_grad=True)
+    y = SineByNumPy.apply(x, 0)
+    for want in (x.cos(), -x.sin(), -x.cos()):
+        (y,) = mg.grad(y.sum(), x, create_graph=True)
+        np.testing.assert_allclose(y.tolist(), want.tolist(), rtol=1e-12)
+    assert mg.gradgradcheck(lambda x: SineByNumPy.apply(x, 0), (x,))
+
+
+def test_values_that_leave_a_backward_beside_a_function_are_not_known():
+    class Mixed(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin() * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            SineByNumPy.apply(x, 0)
+            return g * mg.tensor(np.cos(x.detach().numpy()))
+
+    x = mg.tensor([0.3, 1.1], dtype=mg.float64, requires_grad=True)
+    (g,) = mg.grad(Mixed.apply(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"\[Mixed\] the second derivative is not known"):
+        mg.grad(g.sum(), x)
+
+
+@pytest.mark.parametrize("way", ["closure", "attribute", "kept", "custom_vjp"])
+def test_what_a_function_gets_beside_its_arguments_is_not_known(way):
+    """The second derivative would lack the part by x."""
+
+    class Outer(mg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin() * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+
+            class Inner(mg.Function):
+                @staticmethod
+                def forward(ctx, g):
+                    held = x if way == "closure" else ctx.held
+                    return mg.tensor(g.detach().numpy() * np.cos(held.detach().numpy()))
+
+                @staticmethod
+                def backward(ctx, gg):
+                    return gg * x.cos()
+
+            class ByAttribute(mg.Function):
+                held = x
+
+                @staticmethod
+                def forward(ctx, g):
+                    return mg.tensor(g.detach().numpy() * np.cos(ctx.held.detach().numpy()))
+
+                @staticmethod
+                def backward(ctx, gg):
+                    return gg * ctx.held.cos()
+
+            class ByContext(mg.Function):
+                @staticmethod
+                def forward(ctx, g):
+                    return mg.tensor(g.detach().numpy() * np.cos(ctx.held.detach().numpy()))
+
+                @staticmethod
+                def backward(ctx, gg):
+                    return gg * ctx.held.cos()
+
+            if way == "closure":
+                return Inner.apply(g)
+            if way == "attribute":
+                return ByAttribute.apply(g)
+            if way == "kept":
+                made = ByContext()
+                made.held = x
+                return made(g)
+            by_arrays = mg.func.custom_vjp(
+                lambda g: g * np.cos(x.detach().numpy()), lambda gg, g: gg * np.cos(x.tolist())
+            )
+            return by_arrays(g)
+
+    x = leaf([0.3, 1.1])
+    (g,) = mg.grad(Outer.apply(x).sin().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="the second derivative is not known"):
+        mg.grad(g.sum(), x)

@@ -145,6 +145,29 @@ def test_the_innermost_hooks_of_the_thread_count():
     assert seen == ["outer", "inner", "outer"]
 
 
+def test_hooks_of_a_generator_that_another_thread_closes():
+    x, outer, inner = mg.ones(2, requires_grad=True), [], []
+
+    def noted(log):
+        return saved_tensors_hooks(lambda t: (log.append(1), t)[1], lambda t: t)
+
+    def generator():
+        with noted(inner):
+            yield
+            yield
+
+    with noted(outer):
+        running = generator()
+        next(running)
+        x.exp()
+        thread = threading.Thread(target=running.close)
+        thread.start()
+        thread.join()
+        x.exp()
+    x.exp()
+    assert (len(outer), len(inner)) == (1, 1)
+
+
 def test_operations_in_hooks_are_not_packed():
     x = mg.ones(2, requires_grad=True)
     count = []

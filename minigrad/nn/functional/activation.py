@@ -14,12 +14,12 @@ from minigrad import functions as f
 from minigrad._tensor.inplace import check_writable, update
 from minigrad.functions import log_softmax, sigmoid, softmax, softmin, tanh
 from minigrad.functions.arguments import one_dim
-from minigrad.functions.creation import tensor, zeros
+from minigrad.functions.creation import zeros
 from minigrad.functions.reductions import as_float
 from minigrad.functions.row_functions import binary, unary
 from minigrad.nn.functional.operands import floats, real
 from minigrad.ops import special as _s
-from minigrad.random import Generator, drawing
+from minigrad.random import Draw, Generator
 from minigrad.runtime.dtypes import int64
 from minigrad.runtime.recorders import drawn
 from minigrad.tape.apply import apply
@@ -165,9 +165,7 @@ def rrelu(
     def formula(x: Tensor) -> Tensor:
         slope: Any = (lower + upper) / 2.0
         if training:
-            slope = drawn(
-                lambda: tensor(drawing(generator).uniform(lower, upper, x.shape), x.dtype)
-            )
+            slope = drawn(Draw("double", x.shape, x.dtype, (lower, upper), generator))
         return _leaky(x, slope)
 
     return _activated("rrelu", input, inplace, formula)
@@ -429,7 +427,7 @@ def gumbel_softmax(
     op = "gumbel_softmax"
     x = as_float(op, logits)
     if noise is None:
-        added = drawn(lambda: tensor(drawing(generator).gumbel(size=x.shape), x.dtype))
+        added = drawn(Draw("gumbel", x.shape, x.dtype, (), generator))
     else:
         x, added = floats(op, x, noise)
         if added.shape != x.shape:

@@ -360,7 +360,7 @@ def interpolate(
     if math.prod(sizes) > math.prod(x.shape[2:]):  # the last axis, element by element, while small
         order.reverse()
     for k, (m, step) in order:
-        find = _terms if m <= _MANY_TERMS else _terms.__wrapped__
+        find: Any = _terms if m <= _MANY_TERMS else _terms.__wrapped__  # type: ignore[attr-defined]
         terms = find(terms_of, x.shape[2 + k], m, step, bool(align_corners), x.dtype)
         x = apply(RESAMPLE, (x,), (2 + k, terms))
     return x.contiguous()

@@ -30,7 +30,7 @@ WITHOUT: dict[str, str] = {
         checkpoint checkpoint_sequential func.custom_root func.custom_vjp func.fixed_point
     """,
     "files, pictures, tables and other libraries' objects": """
-        as_torch draw_graph load save trace_backward typename
+        as_torch draw_graph load load_program save trace_backward typename
     """,
     "memory whose contents are whatever is there": "empty empty_like Tensor.new_empty",
     "the tensor's place in memory": "Tensor.ctypes Tensor.data_ptr",
