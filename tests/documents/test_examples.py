@@ -216,3 +216,10 @@ def test_the_rod_is_found_through_its_steady_state():
     assert found.conductivity == pytest.approx(rod.CONDUCTIVITY, rel=0.05)
     assert found.heating == pytest.approx(rod.HEATING, rel=0.05)
     assert found.losses[-1] < 2 * rod.NOISE**2 < found.losses[0] / 100
+
+
+def test_compiled_training_gives_the_same_losses():
+    example = load_example("compiled_training")
+    eager, compiled = (example.train(how, steps=200) for how in (False, True))
+    assert eager.losses == compiled.losses
+    assert sum(eager.losses[-10:]) < sum(eager.losses[:10])
