@@ -115,19 +115,6 @@ class Compiled:
                 why.append(reason)
             return self._record(kind, tensors, others, args, kwargs, why)
 
-    def explain(self) -> Explanation:
-        """What was recorded: kernels, bytes, constants, guards, and the reasons of recordings.
-
-        >>> import minigrad as mg
-        >>> f = mg.compile(lambda x: (x * x).sum())
-        >>> y = f(mg.ones(3))
-        >>> f.explain().programs[0].recorded
-        2
-        """
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        programs = [ProgramExplanation.of(one) for one in self._recorded]
-        return Explanation(name, self.recordings, list(self.reasons), programs)
-
     def to_c(
         self, folder: Any, *args: Any, csrc: Any = None, isa: str | None = None, **kwargs: Any
     ) -> None:
@@ -167,6 +154,19 @@ class Compiled:
             if recorded.kind == kind and recorded.fits(tensors):
                 return recorded
         raise ValueError("[save] no call with arguments like these was recorded: make it first")
+
+    def explain(self) -> Explanation:
+        """What was recorded: kernels, bytes, constants, guards, and the reasons of recordings.
+
+        >>> import minigrad as mg
+        >>> f = mg.compile(lambda x: (x * x).sum())
+        >>> y = f(mg.ones(3))
+        >>> f.explain().programs[0].recorded
+        2
+        """
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        programs = [ProgramExplanation.of(one) for one in self._recorded]
+        return Explanation(name, self.recordings, list(self.reasons), programs)
 
     # ---- recording ----
 

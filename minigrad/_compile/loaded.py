@@ -127,8 +127,10 @@ class LoadedProgram:
         self._program = Program(slots, looks, steps, results, bool(program["writes"]))
         self._moves = [step for step in self._program.steps if step.move is not None]
         self._count = len(results)
-        self._left = [(self._target(x), self._place(p, True)) for x, p in program["grads"]]
-        self._moved = [(self._target(x), self._place(p)) for x, p in program["moved"]]
+        self._left = [(self._target(x), self._place(p)) for x, p in program["grads"]]
+        self._moved = [
+            (self._target(x), _whole(p, 0, self._count - 1)) for x, p in program["moved"]
+        ]
         self._undo = _wholes(program["undo"], 0, len(looks) - 1)
         self._outputs: list[tuple[str, int]] = []
         self._template = self._read_output(program["outputs"])
@@ -287,8 +289,8 @@ class LoadedProgram:
         most = {"argument": self._holes, "state": len(self._state)}[kind]
         return kind, _whole(value, 0, most - 1)
 
-    def _place(self, x: Any, empty: bool = False) -> int | None:
-        return None if x is None and empty else _whole(x, 0, self._count - 1)
+    def _place(self, x: Any) -> int | None:
+        return None if x is None else _whole(x, 0, self._count - 1)
 
     # ---- use ----
 

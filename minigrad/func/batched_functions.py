@@ -21,6 +21,7 @@ from minigrad.func.batched_tensor import (
     of_all_slices,
 )
 from minigrad.functions import creation
+from minigrad.functions.predicates import is_tensor
 from minigrad.runtime.batched import BatchedOperandError, BatchedValueError
 from minigrad.tape.tensor_base import TensorBase
 
@@ -85,7 +86,7 @@ def _placed(name: str, level: Level, y: Any, dim: Any) -> Any:
     """An output of a rule as a tensor of one slice."""
     if dim is None:
         return y
-    if not isinstance(y, TensorBase):
+    if not is_tensor(y):
         raise TypeError(
             f"[{name}] vmap returned {type(y).__name__} with the out_dim {dim}: give None for what "
             "is no tensor"
@@ -246,8 +247,6 @@ def _held(value: Any, level: Level) -> Any:
     """A value with a marked physical tensor in place of each batched one."""
     if is_batched(value, level):
         return _SLICES, value._physical
-    if isinstance(value, TensorBase):
-        return value
     if type(value) in (list, tuple):
         return type(value)([_held(x, level) for x in value])
     if type(value) is dict:

@@ -195,6 +195,9 @@ def test_a_write_on_the_tape_into_an_output():
     assert x.grad.tolist() == [0.0, 6.0, 6.0, 6.0]
 
 
+SEEN = "it returns a view of a tensor that can be seen outside"
+
+
 def test_outputs_that_share_memory():
     x = leaf(4)
 
@@ -203,24 +206,26 @@ def test_outputs_that_share_memory():
         return y, y[1:], y[1:][1:].view(2, 1)
 
     run = mg.compile(function)
+    with pytest.warns(UserWarning, match=SEEN):
+        run(x)
     for _ in range(3):
         y, part, last = run(x)
         part *= 3
         last += part[2]
         (g,) = mg.grad(y.sum() + part.sum() + last.sum(), [x])
         assert g.tolist() == [2.0, 12.0, 18.0, 54.0]
-    assert run.recordings == 1
 
 
 def test_outputs_that_are_views_of_something_hidden():
     x = leaf(4, 4)
     run = mg.compile(lambda x: (x * 2).chunk(2, dim=1))
+    with pytest.warns(UserWarning, match=SEEN):
+        run(x)
     for _ in range(3):
         a, b = run(x)
         a *= 3
         (g,) = mg.grad(a.sum() + b.sum(), [x])
         assert g.tolist() == [[6.0, 6.0, 2.0, 2.0]] * 4
-    assert run.recordings == 1
 
 
 def test_views_of_results_that_need_no_gradient_yet():
@@ -239,6 +244,8 @@ def test_views_of_results_that_need_no_gradient_yet():
 def test_a_view_of_an_argument():
     x = leaf(4)
     run = mg.compile(lambda x: x[1:])
+    with pytest.warns(UserWarning, match=SEEN):
+        run(x * 1)
     for _ in range(3):
         h = x * 1
         part = run(h)

@@ -30,7 +30,7 @@ def near(got, want, rtol=1e-9):
     np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-11)
 
 
-TOLD: list[object] = []
+told: list[object] = []
 
 
 class Times(mg.autograd.Function):
@@ -51,7 +51,7 @@ class Times(mg.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, x, y):
-        TOLD.append((info.batch_size, info.randomness, in_dims))
+        told.append((info.batch_size, info.randomness, in_dims))
         x, y = (
             v.unsqueeze(-1) if d is None else v.movedim(d, -1)
             for v, d in zip((x, y), in_dims, strict=True)
@@ -92,12 +92,12 @@ def checked(function, *given):
 
 
 def test_a_rule_runs_once_on_all_slices():
-    TOLD.clear()
+    told.clear()
     near(mg.vmap(Times.apply)(X, Y), X * Y)
     near(mg.vmap(Times.apply, (None, 0))(W, Y), W * Y)
     near(mg.vmap(Times.apply, (1, None), randomness="same")(X, drawn(6) * 0 + 2), 2 * X.T)
     want = [(6, "error", (0, 0)), (6, "error", (None, 0)), (5, "same", (0, None))]
-    assert want == TOLD
+    assert told == want
 
 
 def test_gradients_go_through_a_rule():

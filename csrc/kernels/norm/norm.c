@@ -116,6 +116,7 @@ static int norm_check_stats(const mg_array *stats, const mg_array *x, int64_t se
 
 int mg_norm_lost(mg_array *stats, double eps) {
     int64_t sets = stats->size / NORM_STATISTICS;
+    if (!mg_is_float(stats->dtype) || !mg_is_contiguous(stats)) return true;
     return (stats->dtype == MG_FLOAT32 ? norm_lost_f32 : norm_lost_f64)(stats->data, sets, eps);
 }
 

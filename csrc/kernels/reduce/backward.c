@@ -291,14 +291,18 @@ mg_array *mg_deviation_vjp(mg_array *g, mg_array *x, mg_array *y, int naxes, con
     bool narrow = x->dtype == MG_FLOAT32, care = isinf(scale);
     if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     if (g->dtype != x->dtype) return mg_fail(MG_EDTYPE, g->dtype, x->dtype);
+    if (y && y->dtype != x->dtype) return mg_fail(MG_EDTYPE, y->dtype, x->dtype);
+    if (y && y->size != g->size) return mg_fail(MG_ESHAPE, y->size, g->size);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     mg_array *seen = back_unsqueeze(g, x, mask, keepdims), *mean = NULL, *seen_y = NULL;
     mg_array *partial = seen ? mg_copy(seen) : NULL;
-    mg_array *dx = partial ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
+    mg_array *root = y && partial ? mg_contiguous(y) : NULL;
+    mg_array *dx = partial && (root || !y) ? mg_new(x->dtype, x->ndim, x->shape) : NULL;
     bool failed = !dx;
     if (dx)
         care |= (narrow ? back_partial_f32 : back_partial_f64)(
-            partial->data, partial->data, y ? y->data : NULL, partial->size, scale);
+            partial->data, partial->data, y ? root->data : NULL, partial->size, scale);
+    mg_release(root);
     if (dx && care && y) failed = !(seen_y = back_unsqueeze(y, x, mask, keepdims));
     if (!failed && care) {
         failed = back_with_care(dx, x, seen_y, seen, mask, centred, scale);

@@ -383,7 +383,7 @@ mg_array *mg_prod_vjp(mg_array *g, mg_array *x, int axis) {
 
 int mg_product_overflows(mg_array *x, int axis) {
     mg_lines lines;
-    if (lines_along(&lines, x, axis)) return true;
+    if (!mg_is_float(x->dtype) || lines_along(&lines, x, axis)) return true;
     mg_array *held = mg_contiguous(x);
     bool far = !held;
     for (int64_t i = 0; held && x->size && !far && i < lines.outer * lines.inner; i++) {
@@ -396,6 +396,7 @@ int mg_product_overflows(mg_array *x, int axis) {
 }
 
 mg_array *mg_product_exponents(mg_array *x, int axis, int others) {
+    if (!mg_is_float(x->dtype)) return mg_fail(MG_EDTYPE, x->dtype, 0);
     mg_lines lines;
     if (lines_along(&lines, x, axis)) return NULL;
     mg_array *held = mg_contiguous(x), *y = held ? mg_new(MG_INT64, x->ndim, x->shape) : NULL;
