@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
-from minigrad._compile.plan import Layout, Plan, own_constants, writes
+from minigrad._compile.plan import Layout, Plan, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
@@ -51,7 +51,8 @@ class Recorded:
         self.kind = attempt.kind
         self.function = attempt.function
         self.steps = recorder.steps
-        self._remember(attempt, attempt.uses_grads or bool(grads))
+        read = [recorder.values[slot].kind for step in recorder.steps for slot in reads(step)]
+        self._remember(attempt, attempt.uses_grads or bool(grads) or "grad" in read)
         slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])
@@ -467,6 +468,12 @@ class Recorded:
         if self._single:
             return found[self._outputs[0]]
         return filled(self._template, [found[k] for k in self._outputs], self._reached)
+
+
+def _reads_grads(recorder: Recorder) -> bool:
+    """True if a step reads or writes a gradient that was there before."""
+    slots = {slot for slot, value in enumerate(recorder.values) if value.kind == "grad"}
+    return bool(slots) and any(not slots.isdisjoint(reads(step)) for step in recorder.steps)
 
 
 def _links(

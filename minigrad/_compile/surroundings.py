@@ -138,6 +138,7 @@ class Surroundings:
         self._streams: list[tuple[str, Callable[[], Any], Any]] = []
         self._alive: list[Any] = []  # so that no id is used again
         self._named: frozenset[str] = frozenset()
+        self._starts = {id(start) for start in starts}  # searched, wherever they are from
         # The module whose forward method is the function: its own hooks run outside.
         first = starts[0]
         of = first.__self__ if isinstance(first, MethodType) else None
@@ -261,10 +262,10 @@ class Surroundings:
         for extra in (x.__kwdefaults__, x.__dict__):
             if extra:
                 found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
-        if _in_library(code.co_filename):
+        if id(x) not in self._starts and _in_library(code.co_filename):
             return found
         read, names = _names_in(code)
-        self._named |= names & (_OPTIONS | _EPOCHS)
+        self._named |= (_OPTIONS | _EPOCHS).intersection(names)
         known = x.__globals__
         used = [n for n in read if n in known]
         found += self._keep(_reader(known, used), used, [(known, n) for n in used])
@@ -275,7 +276,7 @@ class Surroundings:
         return found
 
     def _of_python_module(
-        self, x: ModuleType, name: str, names: frozenset[str], depth: int = 0
+        self, x: ModuleType, name: str, names: Iterable[str], depth: int = 0
     ) -> list[tuple[Any, str]]:
         """What a module of the user's has under names that a function mentions."""
         if _of_library(x.__name__):
@@ -478,16 +479,17 @@ def _held_by(kind: type) -> list[Any]:
 
 
 @functools.lru_cache(1024)
-def _names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """The globals that code reads, and all names that it mentions, attributes included."""
-    read = {x.argval for x in get_instructions(code) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    mentioned = set(code.co_names)
+def _names_in(code: CodeType) -> tuple[list[str], list[str]]:
+    """The globals that code reads, and all names in it, attributes included, in order."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    read = [x.argval for x in get_instructions(code) if x.opname in loads]
+    mentioned = [*code.co_names]
     for x in code.co_consts:
         if isinstance(x, CodeType):
             inner = _names_in(x)
-            read |= inner[0]
-            mentioned |= inner[1]
-    return frozenset(read), frozenset(mentioned)
+            read += inner[0]
+            mentioned += inner[1]
+    return list(dict.fromkeys(read)), list(dict.fromkeys(mentioned))
 
 
 # ---- streams: objects that give another value each time ------------------------------------------

@@ -42,6 +42,7 @@ __all__ = [
     "pulled_rows",
     "pushed",
     "pushed_columns",
+    "recurrent_steps",
     "row",
     "split",
     "wrapped",
@@ -136,6 +137,30 @@ def looped(name: str, function: Any, *args: Any) -> Any:
     warn_of_loop(name, level)
     results = [function(*_cut_tree(args, level, place)) for place in range(level.size)]
     return _stacked_trees(name, level, results)
+
+
+def recurrent_steps(name: str, run: Any, inputs: Any, cells: int) -> Any:
+    """All steps of a recurrent layer: slices that share the weights are sequences of one batch.
+
+    The layout of the state and of the result is that of :mod:`minigrad.ops.recurrent`.
+    """
+    projected, state, weight, *beside = inputs
+    level = b.level_of(inputs)
+    assert level is not None
+    if any(b.is_batched(x, level) for x in (weight, *beside)):
+        return looped(name, run, *inputs)
+    steps, batch, wide = projected.shape
+    many, out = level.size * batch, weight.shape[-1]
+    rows = f.movedim(b.of_all_slices(projected, level), 0, 1)
+    h, c = f.tensor_split(b.of_all_slices(state, level), (batch * out,), 1)
+    first = f.cat([f.flatten(h), f.flatten(c)])
+    made = run(f.reshape(rows, (steps, many, wide)), first, weight, *beside)
+    parts = []
+    for count, part in ((steps, made[: steps * many * out]), (cells, made[steps * many * out :])):
+        width = part.shape[0] // max(count * many, 1)
+        each = f.movedim(f.reshape(part, (count, level.size, batch, width)), 1, 0)
+        parts.append(f.flatten(each, 1))
+    return b.made(level, f.cat(parts, 1))
 
 
 def _cut_tree(x: Any, level: b.Level, place: int) -> Any:

@@ -117,7 +117,8 @@ def _apply(
         def steps(*inputs: Tensor) -> Tensor:
             return _apply(row, *inputs, cells=cells)
 
-        made: Tensor = by_rules("looped")(row.name, steps, projected, state, weight, *operand)
+        inputs = projected, state, weight, *operand
+        made: Tensor = by_rules("recurrent_steps")(row.name, steps, inputs, cells)
         return made
 
 
