@@ -21,14 +21,12 @@ def train(compiled: bool, steps: int = 500, seed: int = 0) -> Run:
         nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1)
     )
     optimizer = mg.optim.Adam(model.parameters(), lr=1e-2)
-    schedule = mg.optim.lr_scheduler.StepLR(optimizer, steps // 2, gamma=0.1)
 
     def step(x, y):
         optimizer.zero_grad()
         loss = nn.functional.binary_cross_entropy_with_logits(model(x), y)
         loss.backward()
         optimizer.step()
-        schedule.step()
         return loss.detach()
 
     step = mg.compile(step, disable=not compiled)

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
-from minigrad._compile.plan import Layout, Plan, own_constants, reads, writes
+from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
@@ -537,7 +537,7 @@ def planned(
     plan = own_constants(plan, constants)
     for improve in PASSES.values():
         plan = improve(plan)
-    return plan
+    return compact(plan)
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
