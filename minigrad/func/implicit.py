@@ -8,6 +8,7 @@ itself a root, of a function of x, p and the upstream gradient. It can be differ
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from minigrad.functions.creation import tensor, zeros
 from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.predicates import is_tensor
 from minigrad.functions.promotion import finfo
-from minigrad.functions.shaping import stack
+from minigrad.functions.shaping import contiguous, stack
 from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.dtypes import get_default_dtype
 from minigrad.runtime.lazy_numpy import np
@@ -143,6 +144,7 @@ class _Problem:
     """A residual, with what does not change from one backward to the next."""
 
     before: Before  # of the call that checked the root
+    digest: int | None = None  # of the residual's values at the root
 
     def __init__(self, op: str, residual: Callable[..., Any], kwargs: dict[str, Any]) -> None:
         self.op, self.residual, self.kwargs = op, residual, kwargs
@@ -157,6 +159,12 @@ class _Problem:
             raise ValueError(
                 f"[{self.op}] the residual has shape {r.shape}, and x has {x.shape}: one equation "
                 "for each unknown"
+            )
+        if self.digest is not None and _digest(r) != self.digest:
+            raise RuntimeError(
+                f"[{self.op}] the residual has other values than when the root was found: memory "
+                "that NumPy can write changed, or another value that it reads; pass it as an "
+                "argument, or clone() it"
             )
         return _alias(r, True)  # of its own, also where it is x or a parameter
 
@@ -182,10 +190,16 @@ class _Problem:
                 f"[{self.op}] the residual is up to {size:.3g} at what solve returned, which is no "
                 f"root: the gradient would be wrong; solve further, or allow tol > {tol:g}"
             )
+        self.digest = _digest(r)
         self.before.keep(roots)
         for leaf in used:
             self.before.pin_shared(leaf._h)
         return used if is_grad_enabled() else []
+
+
+def _digest(x: Any) -> int:
+    """A number that is another one for other values, but once in four billion."""
+    return zlib.crc32(contiguous(x.detach()).numpy().data)
 
 
 def _largest(x: Any) -> float:

@@ -276,3 +276,17 @@ def test_forward_mode_twice():
     np.testing.assert_allclose(
         found.detach().numpy(), np.diag(-2 / 9 * a.numpy() ** (-5 / 3)), rtol=1e-9
     )
+
+
+def test_constants_that_numpy_writes_are_noticed():
+    c = np.ones(2)
+    t = mg.from_numpy(c)
+    root = mg.func.custom_root(lambda r, q: t * r * r - q, lambda q: (q.numpy() / c) ** 0.5)
+    q = mg.tensor([4.0, 9.0], dtype=mg.float64, requires_grad=True)
+    y = root(q)
+    c *= 2
+    with pytest.raises(RuntimeError, match="other values than when the root was found"):
+        y.sum().backward()
+    c /= 2
+    y.sum().backward()
+    assert q.grad.tolist() == [0.25, 1 / 6]
