@@ -12,6 +12,7 @@ from minigrad.runtime.native import Array, kernels, names, signatures
 __all__ = [
     "Layout",
     "Plan",
+    "compact",
     "is_effect",
     "is_view",
     "own_constants",
@@ -125,3 +126,22 @@ def own_constants(plan: Plan, constants: Sequence[int]) -> Plan:
         return plan
     made = replace(plan, layouts=tuple(layouts)).renamed(to, plan.steps)
     return made.with_steps([*copies, *made.steps])
+
+
+def compact(plan: Plan) -> Plan:
+    """Number the slots that are left from 0 on, those given first."""
+    used = dict.fromkeys([*range(plan.given), *plan.results])
+    for step in plan.steps:
+        used.update(dict.fromkeys([*reads(step), *[slot for slot in step.outputs if slot != NONE]]))
+    to = {slot: k for k, slot in enumerate(used)} | {NONE: NONE}
+    steps = [
+        replace(with_slots(step, to), outputs=[to[slot] for slot in step.outputs])
+        for step in plan.steps
+    ]
+    return replace(
+        plan,
+        layouts=tuple([plan.layouts[slot] for slot in used]),
+        steps=tuple(steps),
+        results=tuple([to[slot] for slot in plan.results]),
+        numbers={to[slot]: value for slot, value in plan.numbers.items() if slot in to},
+    )

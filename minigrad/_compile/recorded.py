@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
-from minigrad._compile.plan import Layout, Plan, own_constants, reads, writes
+from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
@@ -470,6 +470,12 @@ class Recorded:
         return filled(self._template, [found[k] for k in self._outputs], self._reached)
 
 
+def _reads_grads(recorder: Recorder) -> bool:
+    """True if a step reads or writes a gradient that was there before."""
+    slots = {slot for slot, value in enumerate(recorder.values) if value.kind == "grad"}
+    return bool(slots) and any(not slots.isdisjoint(reads(step)) for step in recorder.steps)
+
+
 def _links(
     left: list[Any], place: dict[int, int], known: dict[int, Any], living: dict[int, int]
 ) -> list[Any]:
@@ -531,7 +537,7 @@ def planned(
     plan = own_constants(plan, constants)
     for improve in PASSES.values():
         plan = improve(plan)
-    return plan
+    return compact(plan)
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:

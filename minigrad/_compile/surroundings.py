@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dis import get_instructions
 from itertools import count
 from operator import is_, itemgetter
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -261,9 +262,7 @@ class Surroundings:
         for extra in (x.__kwdefaults__, x.__dict__):
             if extra:
                 found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
-        # exec() makes functions of no module, or of ``builtins``
-        nameless = x.__module__ in (None, "builtins")
-        if id(x) not in self._starts and not nameless and _of_library(x.__module__):
+        if id(x) not in self._starts and _in_library(code.co_filename):
             return found
         read, names = _names_in(code)
         self._named |= (_OPTIONS | _EPOCHS).intersection(names)
@@ -420,6 +419,13 @@ def _attributes(module: Any, inside: bool) -> dict[str, Any]:
     return {k: v for k, v in held.items() if k != "forward"} if inside else held
 
 
+@functools.cache
+def _in_library(file: str) -> bool:
+    """True for a file of Python, minigrad or an installed package. Code of exec() has no file."""
+    own = (str(Path(__file__).parent.parent), str(Path(functools.__file__).parent), "<frozen")
+    return file.startswith(own) or "site-packages" in file or "dist-packages" in file
+
+
 def _is_library(kind: type) -> bool:
     """True for a class that is not the user's own. exec() makes classes of ``builtins``."""
     made_in_python = bool(kind.__flags__ >> 9 & 1)
@@ -494,7 +500,8 @@ def _state_of_random() -> Any:
 
 
 def _state_of_numpy() -> Any:
-    return repr(sys.modules["numpy.random"].get_state())
+    kind, key, *rest = sys.modules["numpy.random"].get_state()
+    return kind, key.tobytes(), *rest
 
 
 _EMPTY: list[Any] = [[], (), range(0), {}, {}.values(), {}.items(), set(), ""]

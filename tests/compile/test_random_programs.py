@@ -271,3 +271,19 @@ def test_programs():
 @pytest.mark.exhaustive
 def test_many_programs():
     check_all(range(300, 100_000))
+
+
+# ---- faults that were found ----------------------------------------------------------------------
+
+
+def test_a_program_of_few_of_many_recorded_steps():
+    def step(x):
+        y = x
+        for _ in range(60):
+            y = y.sin()
+        return x.cos()
+
+    f, x = mg.compile(step), mg.ones(3)
+    for _ in range(3):
+        assert bits(f(x)) == bits(step(x))
+    assert f._recorded
