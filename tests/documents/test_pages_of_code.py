@@ -30,7 +30,7 @@ def blocks(page):
 def test_the_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": page}
+    names: dict[str, object] = {"__name__": page, "sources": DOCS.parent / "csrc"}
     same = doctest.OutputChecker().check_output
     count = 0
     for code, expected, line in blocks(page):

@@ -186,6 +186,8 @@ ELSEWHERE = {
     *("CONV_TRANSPOSE", "SQUARE", "SUMS", "WEIGHTS"),
     # limits that nothing reaches, rounds of a cipher, widths of types
     *("REDUCE_ALL_LEVELS", "RANDOM_ROUNDS", "MG_REAL", "ELEMENTWISE_WIDTH", "MG_VECTOR_BYTES"),
+    # limits and chunks of chains, whose loops are those of single operations
+    *("CHAIN_OPERANDS", "CHAIN_REGISTERS", "CHAIN_STEPS", "CHAIN_BYTES"),
     # the width of a line of cache, and lanes of the random numbers' generator
     *("LINE", "RANDOM_LANES"),
     # exponents of numbers
