@@ -56,7 +56,7 @@ def same(a, b):
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(36))
 def test_random_expressions_forward_and_backward(seed):
     rng = np.random.default_rng(seed)
     shape = SHAPES[seed % len(SHAPES)]
