@@ -4,12 +4,15 @@
  * floats. mg_program_new checks both, so a damaged list is an error. The first slots are given
  * anew for each run. A step releases the slots that no later step reads.
  *
- * Layout of the integers: slots, given, steps, live integers, live floats, 1 if memory is written
- * that is given, else 0, the given arrays, and the steps. A given array is: dtype, dimensions, shape,
- * strides, and the number of the first given array on the same buffer. A step is: op, expected answer or -1, inputs (a
- * count, then slots), saved (0, or 1 and three slots), integers (a count, then values), the number
- * of floats, outputs (a count, then slots), releases (a count, then slots). At the end stand the
- * positions of live numbers, as pairs of a step and an index.
+ * The integers begin with the numbers of slots, given arrays, steps, live integers and live floats.
+ * A 1 follows if a step writes into given memory, else a 0. The given arrays, the steps and the
+ * positions of live numbers come next.
+ *
+ * given array: dtype, dimensions, shape, strides, number of the first given array on its buffer
+ * step: operation, expected answer or -1, inputs (a count, then slots), saved (0, or 1 and three
+ *     slots), integers (a count, then values), number of floats, outputs (a count, then slots),
+ *     releases (a count, then slots)
+ * position of a live number: a step, an index
  */
 #include "program.h"
 

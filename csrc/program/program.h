@@ -18,7 +18,7 @@ typedef struct {
     double *floats;
 } program_step;
 
-/* What an array that is given must look like. `alias` is the first given array on its buffer. */
+/* The look that a given array must have. `alias` is the first given array on its buffer. */
 typedef struct {
     int32_t dtype, ndim, alias;
     const int64_t *shape, *strides;

@@ -8,7 +8,7 @@
 
 /* Where an array comes from: an argument, a tensor, the gradient of either, or a constant. */
 enum { FROM_ARGUMENT, FROM_TENSOR, FROM_ARGUMENT_GRAD, FROM_TENSOR_GRAD, FROM_CONSTANT };
-/* What a call returns: a result of the program, an argument, or a tensor. */
+/* Kinds of outputs of a call: a result of the program, an argument, or a tensor. */
 enum { GIVES_MADE, GIVES_ARGUMENT, GIVES_TENSOR };
 
 /* The parts of the description, a tuple. */
@@ -23,18 +23,17 @@ enum {
     PART_EVENTS,    /* tuple of functions that add live integers and floats to two lists */
     PART_RESULTS,   /* tuple: the slots of the results */
     PART_GRADS,     /* tuple of (argument number or tensor, number of a result or None) */
-    PART_OUTPUTS,   /* tuple of (what, its number or tensor, edge) */
+    PART_OUTPUTS,   /* tuple of (kind, its number or tensor, edge) */
     PART_FILL,      /* None, or a function of the list of outputs */
     PART_OPERATIONS, /* tuple of numbers: run, take, end */
     PARTS,
 };
 
-/* `first` of the holder is the description, `second` its events. */
+/* `first` of the holder is the description. */
 typedef struct {
     holder held;
     int64_t address;
     int run, take, end;
-    PyObject *leaf; /* borrowed: the edge of a leaf */
 } replay;
 
 #define EACH(item, tuple)                                                                          \
@@ -209,7 +208,7 @@ static bool replay_grads(replay *r, PyObject *args, PyObject *made) {
     return true;
 }
 
-/* What the call returns. */
+/* The outputs of the call, filled into its result. */
 static PyObject *replay_outputs(replay *r, PyObject *args, PyObject *made) {
     PyObject *outputs = replay_part(r, PART_OUTPUTS), *fill = replay_part(r, PART_FILL);
     Py_ssize_t count = PyTuple_Size(outputs);
@@ -275,17 +274,16 @@ static PyObject *replay_call(PyObject *capsule, PyObject *args) {
 
 static PyMethodDef replay_method = METHOD("replay", replay_call, METH_O);
 
-/* replay(description, leaf): a function that runs a program on a tuple of arguments. */
-PyObject *replay_function(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2 || !PyTuple_Check(args[0]) || PyTuple_Size(args[0]) != PARTS)
-        return PyErr_Format(PyExc_TypeError, "replay(description, leaf)");
+/* replay(description): a function that runs a program on a tuple of arguments. */
+PyObject *replay_function(PyObject *module, PyObject *description) {
+    if (!PyTuple_Check(description) || PyTuple_Size(description) != PARTS)
+        return PyErr_Format(PyExc_TypeError, "replay(description)");
     replay *made = PyMem_Calloc(1, sizeof *made);
     if (!made) return PyErr_NoMemory();
-    PyObject *numbers = PyTuple_GetItem(args[0], PART_OPERATIONS);
-    made->held.first = args[0];
-    made->held.second = args[1];
-    made->leaf = args[1];
-    made->address = PyLong_AsLongLong(PyTuple_GetItem(args[0], PART_ADDRESS));
+    PyObject *numbers = PyTuple_GetItem(description, PART_OPERATIONS);
+    made->held.first = description;
+    made->held.second = Py_None;
+    made->address = PyLong_AsLongLong(PyTuple_GetItem(description, PART_ADDRESS));
     made->run = (int)PyLong_AsLong(PyTuple_GetItem(numbers, 0));
     made->take = (int)PyLong_AsLong(PyTuple_GetItem(numbers, 1));
     made->end = (int)PyLong_AsLong(PyTuple_GetItem(numbers, 2));

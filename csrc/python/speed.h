@@ -241,7 +241,7 @@ PyObject *speed_split(PyObject *module, PyObject *args);
 
 /* ---- recorded programs ---- */
 
-PyObject *replay_function(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *replay_function(PyObject *module, PyObject *description);
 
 /* ---- lists ---- */
 

@@ -156,7 +156,7 @@ class Compiled:
         raise ValueError("[save] no call with arguments like these was recorded: make it first")
 
     def explain(self) -> Explanation:
-        """What was recorded: kernels, bytes, constants, guards, and the reasons of recordings.
+        """Explain what was recorded: kernels, bytes, constants, guards, reasons of recordings.
 
         >>> import minigrad as mg
         >>> f = mg.compile(lambda x: (x * x).sum())

@@ -19,7 +19,7 @@ class ProgramExplanation:
     recorded: int  # kernels that were recorded
     kernels: dict[str, int]  # kernels that a run calls, and how often
     bytes: int  # of the arrays that a run makes
-    constants: list[str]  # what was frozen: dtypes, shapes and lines
+    constants: list[str]  # dtypes and shapes of the arrays that were frozen
     draws: int  # random tensors and steps of schedules
     guards: list[str]  # the places that are compared for each call
 
@@ -36,7 +36,7 @@ class ProgramExplanation:
             dict(kernels.most_common()),
             sum(sizes),
             list(recorded.constants),
-            recorded.draws,
+            len(recorded.acts),
             [name for guard in recorded.guards for name in guard.names],
         )
 
@@ -56,7 +56,7 @@ class ProgramExplanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What ``explain()`` of a compiled function returns; ``str`` of it is the text."""
+    """Result of ``explain()`` of a compiled function; ``str`` of it is the text."""
 
     name: str
     recordings: int

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from minigrad.functions.creation import tensor
+from minigrad.io.safetensors import NAMES
 from minigrad.runtime.dtypes import DType, bfloat16, bool_, by_name, int16, uint8
 from minigrad.runtime.lazy_numpy import np
 from minigrad.tape.tensor_base import TensorBase
@@ -22,19 +23,7 @@ __all__ = ["FORMAT", "VERSION", "FormatError", "bytes_of", "number", "parse", "p
 
 FORMAT = "minigrad program"
 VERSION = "1"
-_NAMES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
-}
-_CODES = {name: code for code, name in _NAMES.items()}
+_CODES = {name: code for code, name in NAMES.items()}
 _MOST_HEADER = 100_000_000  # bytes, as in safetensors
 
 
@@ -140,7 +129,7 @@ def _json(text: Any) -> Any:
 def _array(name: str, entry: Any, data: bytes) -> Callable[[], TensorBase]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise FormatError(f"the array {name!r} has no dtype, shape and place")
-    kind = by_name.get(_NAMES.get(entry["dtype"], "") if isinstance(entry["dtype"], str) else "")
+    kind = by_name.get(NAMES.get(entry["dtype"], "") if isinstance(entry["dtype"], str) else "")
     shape, place = entry["shape"], entry["data_offsets"]
     whole = [type(x) is int and 0 <= x < 2**63 for x in shape] if type(shape) is list else [False]
     if kind is None or not all(whole) or len(whole) > 16:

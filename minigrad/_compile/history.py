@@ -305,7 +305,7 @@ def _memory(g: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What one call keeps for its backward: pinned arrays, and arrays in arguments by place."""
+    """Arrays that one call keeps for its backward: pinned, and in arguments by place."""
 
     saved: list[Any]
     loose: dict[int, Array]

@@ -33,7 +33,7 @@ _ALLOWED = {
     and not name.endswith("_vjp_over")
 }
 _BASIC = {"bool": bool, "int": int, "str": str, "float": str, "NoneType": type(None)}
-# What damaged JSON leads to, where no check foresaw it.
+# Errors to which damaged JSON leads, where no check foresaw it.
 _DAMAGE = (LookupError, TypeError, AttributeError, OverflowError, ValueError, RecursionError)
 
 
@@ -72,7 +72,7 @@ def load_program(path: Any) -> LoadedProgram:
 
 
 class _Look(NamedTuple):
-    """What an array must look like, as :class:`Program` reads it."""
+    """The look that an array must have, as :class:`Program` reads it."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -214,7 +214,7 @@ class LoadedProgram:
         return kind, _whole(x[kind], 0, most - 1)
 
     def _look(self, k: int, x: Any, arrays: dict[str, Any]) -> Any:
-        """What the k-th array given to a run must look like."""
+        """The look that the k-th array given to a run must have."""
         kind, place = self._given[k]
         if kind == "state":
             return self._state[place]._h
@@ -397,7 +397,7 @@ class LoadedProgram:
 
 
 def _argument(x: Any) -> dict[str, Any]:
-    """What a tensor among the arguments must look like."""
+    """The look that a tensor among the arguments must have."""
     if type(x) is not dict or type(x["requires_grad"]) is not bool or type(x["grad"]) is not str:
         raise FormatError(f"{x!r} describes no argument")
     return x

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Layout(NamedTuple):
-    """What an array looks like. ``root`` is the same for all arrays on one buffer."""
+    """Dtype, shape and memory of an array. Arrays on one buffer have the same ``root``."""
 
     dtype: int
     shape: tuple[int, ...]

@@ -51,8 +51,7 @@ class Recorded:
         self.kind = attempt.kind
         self.function = attempt.function
         self.steps = recorder.steps
-        read = [recorder.values[slot].kind for step in recorder.steps for slot in reads(step)]
-        self._remember(attempt, attempt.uses_grads or bool(grads) or "grad" in read)
+        self._remember(attempt, attempt.uses_grads or bool(grads) or _reads_grads(recorder))
         slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])
@@ -97,11 +96,10 @@ class Recorded:
         self.program = Program(
             len(plan.layouts), arrays, plan.steps, plan.results, bool(places_of_writes)
         )
-        self.draws = sum(not isinstance(event, Step) for event in recorder.events)
         self.constants = [
             f"{by_code[x.dtype].name}{x.shape}" for x in self._constants if not x.weak
         ]
-        self._acts = any(not isinstance(event, Step) for event in recorder.events)
+        # Functions that draw, or step a schedule.
         self.acts = [
             e if callable(e) else recorder.values[e].source
             for e in recorder.events
@@ -120,7 +118,7 @@ class Recorded:
         self.fast = self._accelerated()
 
     def _remember(self, attempt: Any, uses_grads: bool) -> None:
-        """What must be as it was, besides the arrays.
+        """Note all that must be as it was, besides the arrays.
 
         Whether a tensor has a grad counts only if the function ``uses_grads``.
         """
@@ -221,7 +219,7 @@ class Recorded:
     # ---- does it fit? ----
 
     def difference(self, tensors: list[Any]) -> str | None:
-        """What differs from the recorded call, besides the arrays; None if nothing does."""
+        """The first difference from the recorded call, besides the arrays, or None."""
         changed = first_difference(self.guards)
         if changed is not None:
             return changed
@@ -292,7 +290,7 @@ class Recorded:
         return looks == [(x.dtype, x.shape, x.strides) for x in given]
 
     def misfit(self, tensors: list[Any]) -> str:
-        """Which array is not as in the recorded call."""
+        """Name the array that is not as in the recorded call, or say that sharing differs."""
         given = self._arrays(tensors)
         names = [self.name_of(k) for k in (*self._arguments, *self._captured)]
         names += [f"{self.name_of(k)}.grad" for k in self._with_grad]
@@ -320,7 +318,7 @@ class Recorded:
 
         The function returns Ellipsis, or NotImplemented if the program stopped: see replay.c.
         """
-        if speed is None or not self._plain or self._acts or self._undo or self._moved:
+        if speed is None or not self._plain or self.acts or self._undo or self._moved:
             return None
         if self._history is not None or self.links or self._merged or any(self._own):
             return None
@@ -361,7 +359,7 @@ class Recorded:
             None if self._single else partial(filled, self._template, reached=self._reached),
             (kernels.program_run, kernels.program_take, kernels.program_end),
         )
-        return speed.replay(description, LEAF)
+        return speed.replay(description)
 
     def stopped(self, args: Sequence[Any]) -> Any:
         """The result after the accelerator's run stopped; Misfit if it did not begin."""
@@ -379,7 +377,7 @@ class Recorded:
         given = self._arrays(tensors)
         done: list[Any] = []
         back: list[Any] = []
-        if self._acts:
+        if self.acts:
             if not self.program.accepts(given):
                 raise Misfit
             back = self._ways_back()
@@ -472,8 +470,7 @@ class Recorded:
 
 def _reads_grads(recorder: Recorder) -> bool:
     """True if a step reads or writes a gradient that was there before."""
-    slots = {slot for slot, value in enumerate(recorder.values) if value.kind == "grad"}
-    return bool(slots) and any(not slots.isdisjoint(reads(step)) for step in recorder.steps)
+    return "grad" in [recorder.values[s].kind for step in recorder.steps for s in reads(step)]
 
 
 def _links(

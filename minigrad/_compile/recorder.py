@@ -141,7 +141,7 @@ class Recorder:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is computed meanwhile is not recorded."""
+        """Context manager: kernels that run meanwhile are not recorded."""
         self._paused += 1
         try:
             yield

@@ -87,7 +87,7 @@ class Guard:
             return ()
 
     def difference(self) -> str:
-        """What changed."""
+        """Name the place that changed, its old and its new value."""
         now = self._now()
         for name, value, other in zip(self.names, self.values, now, strict=False):
             if not _alike(value, other):
@@ -117,7 +117,7 @@ def _shown(x: Any) -> str:
 
 
 def first_difference(guards: list[Guard]) -> str | None:
-    """What the first guard that does not hold says; None if all hold."""
+    """The difference that the first broken guard tells; None if all hold."""
     return next((guard.difference() for guard in guards if not guard.holds()), None)
 
 
@@ -278,7 +278,7 @@ class Surroundings:
     def _of_python_module(
         self, x: ModuleType, name: str, names: Iterable[str], depth: int = 0
     ) -> list[tuple[Any, str]]:
-        """What a module of the user's has under names that a function mentions."""
+        """The values of a user's module under names that a function mentions."""
         if _of_library(x.__name__):
             return []
         held = vars(x)

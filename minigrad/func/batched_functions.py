@@ -29,7 +29,7 @@ __all__ = ["VmapInfo", "function"]
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's ``vmap`` is told: the number of slices, and how the vmap draws."""
+    """Argument of a Function's ``vmap``: the number of slices, and how the vmap draws."""
 
     batch_size: int
     randomness: str
@@ -61,7 +61,7 @@ def function(one: Function, args: tuple[Any, ...]) -> Any:
 
 
 def _by_rule(cls: type[Function], rule: Any, level: Level, args: tuple[Any, ...]) -> Any:
-    """What the class's vmap makes of the tensors with all slices."""
+    """The result of the class's own vmap on the tensors with all slices."""
     name, dims = cls.__name__, tuple([0 if is_batched(x, level) else None for x in args])
     given = [x._physical if is_batched(x, level) else x for x in args]
     returned = rule(VmapInfo(level.size, level.randomness), dims, *given)
@@ -119,7 +119,7 @@ def _by_generated_rule(cls: type[Function], level: Level, args: tuple[Any, ...])
 
 
 class _Plan(NamedTuple):
-    """What the Function of physical tensors knows of the vmap: which arguments have a batch."""
+    """The vmap as the Function of physical tensors knows it: which arguments have a batch."""
 
     size: int
     randomness: str
@@ -133,7 +133,7 @@ _OWN = ("_used", "_to_save", "_to_save_forward", "_undifferentiable", "_dirty")
 class _OfAllSlices(Function):
     """A Function of physical tensors, of a Function of slices, the class attribute ``of``.
 
-    What that keeps is kept here as physical tensors, so that the tape knows them.
+    Tensors that the user's Function keeps are kept as physical ones, so that the tape knows them.
     """
 
     of: type[Function]

@@ -33,8 +33,8 @@ _numbers = itertools.count()
 class Level:
     """One vmap: the size of its batch. An inner level has a higher number.
 
-    It runs from ``begin`` on until ``alive`` becomes false, which is one store. What an interrupt
-    then leaves in the lists of levels is removed by the next vmap.
+    It runs from ``begin`` on until ``alive`` becomes false, which is one store. The next vmap
+    removes from the lists of levels whatever an interrupt left there.
 
     A ``quiet`` one is nobody's vmap: no warning says that an operation loops over its slices.
     """

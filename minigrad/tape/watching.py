@@ -127,7 +127,7 @@ class WatchedOp:
 def _told(
     told: tuple[Watcher, ...], node: Node, g: Gradient, rule: Callable[[], Sequence[Any]]
 ) -> Sequence[Any]:
-    """What the rule of a node makes. A watcher is told of the end though another one fails."""
+    """Run the rule of a node. A watcher is told of its end though another one fails."""
     if not told:
         return rule()
     first, *others = told

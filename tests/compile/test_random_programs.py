@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("restore_random")
 
 
 class World:
-    """What a program reaches: arguments, captured tensors, parameters and an optimizer."""
+    """Tensors that a program reaches: arguments, captured ones, parameters; and an optimizer."""
 
     def __init__(self, seed):
         rng = np.random.default_rng(seed)

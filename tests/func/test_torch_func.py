@@ -23,7 +23,7 @@ B = np.array([0.4, -0.7, 1.3, 0.2])
 
 
 def both(f):
-    """What a function of the library and of its way to make tensors gives for either."""
+    """The results of a function of a library and its maker of tensors, for either library."""
     return (f(mg, lambda x: mg.tensor(np.array(x)))), f(torch, lambda x: torch.tensor(np.array(x)))
 
 

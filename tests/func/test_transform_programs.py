@@ -241,7 +241,7 @@ def test_many_programs():
 
 
 def all_results(function, n, rng):
-    """What each transform makes of a program."""
+    """The results of each transform of a program."""
     xs, ys = (mg.tensor(rng.normal(size=(3, n))) for _ in range(2))
     x, y, u, t, s = (mg.tensor(rng.normal(size=n)) for _ in range(5))
 
