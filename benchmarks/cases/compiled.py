@@ -180,21 +180,17 @@ def _gradient_of(function: Callable[[Any], Any]) -> dict[str, Callable[..., Call
     return {"minigrad": replayed, "eager": eager, "torch": eager, "jax": jitted}
 
 
-register(
-    Case(
-        "compiled",
-        f"{CHAIN} chained adds of 8 elements{BACKWARD}, compiled",
-        lambda rng: [rng.standard_normal(8, dtype=np.float32)],
-        _gradient_of(_sum_of_many),
-        targets=[time_ratio(1.0, "jax")],
+_OVERHEAD: list[tuple[str, int, Callable[[Any], Any], Target]] = [
+    (f"{CHAIN} chained adds of 8 elements", 8, _sum_of_many, time_ratio(1.0, "jax")),
+    ("x**2 + 3*x of one element", 1, _square, faster(8, "jax")),
+]
+for _title, _size, _function, _target in _OVERHEAD:
+    register(
+        Case(
+            "compiled",
+            f"{_title}{BACKWARD}, compiled",
+            lambda rng, size=_size: [rng.standard_normal(size, dtype=np.float32)],
+            _gradient_of(_function),
+            targets=[_target],
+        )
     )
-)
-register(
-    Case(
-        "compiled",
-        f"x**2 + 3*x of one element{BACKWARD}, compiled",
-        lambda rng: [rng.standard_normal(1, dtype=np.float32)],
-        _gradient_of(_square),
-        targets=[faster(8, "jax")],
-    )
-)

@@ -11,9 +11,9 @@ from minigrad.runtime.dtypes import bfloat16, by_name, int16
 from minigrad.runtime.lazy_numpy import np
 from minigrad.tape.tensor_base import TensorBase
 
-__all__ = ["content", "read"]
+__all__ = ["NAMES", "content", "read"]
 
-_NAMES = {  # the format's names of dtypes
+NAMES = {  # the format's names of dtypes
     "BOOL": "bool",
     "U8": "uint8",
     "I8": "int8",
@@ -73,7 +73,7 @@ def read(given: bytes) -> dict[str, Any]:
 
 
 def _made(name: str, entry: Mapping[str, Any]) -> Any:
-    dtype = by_name.get(_NAMES.get(entry["dtype"], ""))
+    dtype = by_name.get(NAMES.get(entry["dtype"], ""))
     if dtype is None:
         raise FormatError(
             f"{name!r} is of the dtype {entry['dtype']}, which minigrad does not have"

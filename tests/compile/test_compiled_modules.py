@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -348,7 +349,6 @@ def test_a_state_that_is_carried_from_call_to_call():
 
 
 def test_memory_of_numpys_runs_without_a_program():
-    np = pytest.importorskip("numpy")
     layer = nn.Linear(3, 2)
     run = mg.compile(layer)
     with pytest.warns(UserWarning, match="NumPy can write"):
