@@ -339,8 +339,8 @@ class _Watch:
     def __call__(self, x: Any) -> None:
         """Note that a tensor's values leave the tape.
 
-        Those that leave in the forward of a recorded Function within a backward are known there, if
-        that gets all by its arguments.
+        Nothing is noted in a backward, while a Function runs within it that was recorded and gets
+        all tensors as arguments: the tape holds that Function.
         """
         if threading.get_ident() != self.thread or (self.of_backward and self._has_known()):
             return

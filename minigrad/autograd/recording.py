@@ -211,7 +211,7 @@ def rows(
 ) -> list[Any]:
     """The Jacobians of one output by all inputs, by a pull of all its basis tensors.
 
-    So many are pulled at once as ``chunk_size`` says, by default all of a moderate size. They are
+    ``chunk_size`` basis tensors are pulled at once, by default all of a moderate size. They are
     pulled one by one where they are few, or where the pass would run code of the user's: that gets
     ordinary gradients. None where the output does not depend on an input.
     """

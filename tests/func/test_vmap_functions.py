@@ -33,30 +33,36 @@ def near(got, want, rtol=1e-9):
 told: list[object] = []
 
 
-class Times(mg.autograd.Function):
-    """A product by arrays, with a rule for batches, which come last."""
+def product(library):
+    """A product by arrays in ``library``, with a rule for batches, which come last."""
 
-    @staticmethod
-    def forward(x, y):
-        return mg.tensor(x.detach().numpy() * y.detach().numpy())
+    class Product(library.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return library.tensor(x.detach().numpy() * y.detach().numpy())
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
 
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return Times.apply(g, y), Times.apply(g, x)
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return Product.apply(g, y), Product.apply(g, x)
 
-    @staticmethod
-    def vmap(info, in_dims, x, y):
-        told.append((info.batch_size, info.randomness, in_dims))
-        x, y = (
-            v.unsqueeze(-1) if d is None else v.movedim(d, -1)
-            for v, d in zip((x, y), in_dims, strict=True)
-        )
-        return Times.apply(x, y), -1
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            told.append((info.batch_size, info.randomness, in_dims))
+            x, y = (
+                v.unsqueeze(-1) if d is None else v.movedim(d, -1)
+                for v, d in zip((x, y), in_dims, strict=True)
+            )
+            return Product.apply(x, y), -1
+
+    return Product
+
+
+Times = product(mg)
 
 
 class Cubed(mg.autograd.Function):
@@ -120,31 +126,9 @@ def test_rules_of_nested_vmaps():
 
 def test_a_rule_is_that_of_torch():
     torch = pytest.importorskip("torch")
-
-    class Theirs(torch.autograd.Function):
-        @staticmethod
-        def forward(x, y):
-            return torch.tensor(x.detach().numpy() * y.detach().numpy())
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return Theirs.apply(g, y), Theirs.apply(g, x)
-
-        @staticmethod
-        def vmap(info, in_dims, x, y):
-            x, y = (
-                v.unsqueeze(-1) if d is None else v.movedim(d, -1)
-                for v, d in zip((x, y), in_dims, strict=True)
-            )
-            return Theirs.apply(x, y), -1
-
+    theirs = product(torch)
     x, y = torch.tensor(X.numpy()), torch.tensor(W.numpy())
-    want = torch.func.vmap(torch.func.grad(lambda x, y: Theirs.apply(x, y).exp().sum()), (0, None))
+    want = torch.func.vmap(torch.func.grad(lambda x, y: theirs.apply(x, y).exp().sum()), (0, None))
     found = mg.vmap(func.grad(lambda x, y: Times.apply(x, y).exp().sum()), (0, None))(X, W)
     near(found, mg.tensor(want(x, y).numpy()))
 
