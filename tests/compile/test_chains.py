@@ -79,3 +79,52 @@ def test_random_expressions_forward_and_backward(seed):
         assert [g is None for g in grads] == [g is None for g in others]
         assert all(same(g, h) for g, h in zip(grads, others, strict=True) if g is not None)
     assert compiled.recordings == 1
+
+
+LINES = [(5,), (64,), (3, 7), (1, 1), (2, 3, 129), (300, 500), (8192,), (4, 8193), (0, 4)]
+ENDS = {
+    "sum of all": lambda y: y.sum(),
+    "mean of rows": lambda y: y.mean(-1),
+    "largest, kept axes": lambda y: y.amax(-1, keepdim=True),
+    "least of all": lambda y: y.amin() if y.numel() else y,
+    "sum of columns": lambda y: y.sum(0),
+    "of terms that are used again": lambda y: y / y.sum(-1, keepdim=True),
+    "two of the same terms": lambda y: y.sum(-1) + y.mean(-1),
+    "of many axes": lambda y: y.sum(tuple(range(y.ndim))),
+}
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float64])
+@pytest.mark.parametrize("end", ENDS)
+def test_reductions_at_the_end_of_a_chain(end, dtype):
+    rng = np.random.default_rng(0)
+    for shape in LINES:
+        if end == "largest, kept axes" and not shape[-1]:
+            continue
+        f = mg.compile(lambda x, w: ENDS[end]((x * w + 1) ** 2), fullgraph=True)
+        for _ in range(2):
+            x, w = [mg.tensor(rng.standard_normal(s), dtype=dtype) for s in (shape, shape[-1:])]
+            assert same(f(x, w), ENDS[end]((x * w + 1) ** 2)), shape
+
+
+def test_a_reduction_over_the_last_axes_ends_a_chain_that_nobody_else_reads():
+    def kernels(f, *xs):
+        f = mg.compile(f)
+        f(*xs)
+        return f.explain().programs[0].kernels
+
+    x = mg.ones(6, 5)
+    assert kernels(lambda x: (x * x).sum(-1), x) == {"chain_reduce": 1}
+    assert kernels(lambda x: x.exp().mean(), x) == {"chain_reduce": 1}
+    assert "chain_reduce" not in kernels(lambda x: (x * x).sum(0), x)
+    assert "chain_reduce" not in kernels(lambda x: (lambda y: (y, y.sum()))(x.exp()), x)
+    assert "chain_reduce" not in kernels(lambda x: (x > 0).sum(), x)
+    assert "chain_reduce" not in kernels(lambda x: (x.exp() + 1).sum(-1), mg.ones(6, 1))
+
+
+def test_a_nan_and_an_infinity_reach_the_reduction():
+    x = mg.tensor([[1.0, float("nan")], [float("inf"), 2.0], [-float("inf"), float("inf")]])
+    for end in (mg.sum, mg.amax, mg.amin, mg.mean):
+        f = mg.compile(lambda x, end=end: end(x * 2 + 1, -1))
+        f(x)
+        assert same(f(x), end(x * 2 + 1, -1))

@@ -32,6 +32,7 @@ typedef struct {
     int itemsize[CHAIN_REGISTERS]; /* 0 before a register is written */
     int result[CHAIN_REGISTERS];   /* the result that a register is, or -1 */
     char *out[CHAIN_RESULTS];
+    int reduced; /* the register that is reduced, or -1 */
     bool streams;
     chain_step list[CHAIN_STEPS];
 } chain;
@@ -64,10 +65,10 @@ static mg_kernel chain_kernel(const int64_t *code, int dtype, const int *sizes, 
     }
 }
 
-/* Reads the code into a chain; false if it is none. */
-static bool chain_read(chain *c, int dtype, int words, const int64_t *code) {
+/* Reads the code into a chain; false if it is none. It has results if it `stores`. */
+static bool chain_read(chain *c, int dtype, int words, const int64_t *code, bool stores) {
     const int64_t *at = code, *end = code + words;
-    if (words < 2 || at[0] < c->operands || at[0] > CHAIN_REGISTERS || at[1] < 1 || at[1] > CHAIN_RESULTS)
+    if (words < 2 || at[0] < c->operands || at[0] > CHAIN_REGISTERS || at[1] < stores || at[1] > CHAIN_RESULTS)
         return false;
     c->registers = (int)*at++;
     c->results = (int)*at++;
@@ -133,51 +134,79 @@ static void chain_pad(char *to, int64_t n, int itemsize) {
     mg_copy_run(to + n * itemsize, to, whole - n, 0, itemsize);
 }
 
-static void chain_block(void *context, int64_t block) {
-    const chain *c = context;
+/* The memory of a chain's registers in a thread. */
+typedef struct {
     _Alignas(64) char room[CHAIN_REGISTERS][CHAIN_BYTES];
-    const void *value[CHAIN_REGISTERS];
-    int64_t begin = block * NDITER_BLOCK, end = mg_min(begin + NDITER_BLOCK, c->size);
+    const void *value[CHAIN_REGISTERS]; /* where a register's chunk lies */
+} chain_memory;
+
+static void chain_begin(const chain *c, chain_memory *m) {
     for (int i = 0; i < c->operands; i++) {
         const struct chain_operand *op = &c->operand[i];
-        value[i] = room[i];
-        if (op->constant) mg_copy_run(room[i], op->data, c->chunk, 0, op->itemsize);
+        m->value[i] = m->room[i];
+        if (op->constant) mg_copy_run(m->room[i], op->data, c->chunk, 0, op->itemsize);
     }
+}
+
+/* Puts n elements of all operands from element `at` on in order, in whole units. */
+static void chain_read_operands(const chain *c, chain_memory *m, int64_t at, int64_t n, bool whole) {
+    for (int i = 0; i < c->operands; i++) {
+        const struct chain_operand *op = &c->operand[i];
+        if (op->constant) continue;
+        const char *from = op->data + at * op->itemsize;
+        m->value[i] = op->contiguous && whole ? from : m->room[i];
+        if (op->contiguous && whole) continue;
+        if (op->contiguous) memcpy(m->room[i], from, (size_t)(n * op->itemsize));
+        else chain_gather(c, op, at, m->room[i], n);
+        if (!whole) chain_pad(m->room[i], n, op->itemsize);
+    }
+}
+
+/* Computes elements begin..end. The reduced register, which is no result, is written to `terms`. */
+static void chain_span(const chain *c, chain_memory *m, int64_t begin, int64_t end, char *terms) {
     for (int64_t at = begin, n; at < end; at += n) {
         n = mg_min(c->chunk, end - at);
-        bool whole = n % CHAIN_UNIT == 0;
-        for (int i = 0; i < c->operands; i++) {
-            const struct chain_operand *op = &c->operand[i];
-            if (op->constant) continue;
-            const char *from = op->data + at * op->itemsize;
-            if (op->contiguous && whole) {
-                value[i] = from;
-                continue;
-            }
-            value[i] = room[i];
-            if (op->contiguous) memcpy(room[i], from, (size_t)(n * op->itemsize));
-            else chain_gather(c, op, at, room[i], n);
-            if (!whole) chain_pad(room[i], n, op->itemsize);
-        }
+        bool whole = n % CHAIN_UNIT == 0, direct = whole && !c->streams;
         int64_t units = mg_ceil_div(n, CHAIN_UNIT) * CHAIN_UNIT;
+        chain_read_operands(c, m, at, n, whole);
         for (int k = 0; k < c->steps; k++) {
             const chain_step *s = &c->list[k];
             const void *in[CHAIN_INPUTS];
             int result = c->result[s->out];
-            for (int i = 0; i < s->inputs; i++) in[i] = value[s->in[i]];
-            bool direct = result >= 0 && whole && !c->streams;
-            char *to = direct ? c->out[result] + at * c->itemsize[s->out] : room[s->out];
+            for (int i = 0; i < s->inputs; i++) in[i] = m->value[s->in[i]];
+            char *to = direct && result >= 0 ? c->out[result] + at * c->itemsize[s->out] : m->room[s->out];
+            if (s->out == c->reduced && whole) to = terms + (at - begin) * c->itemsize[s->out];
             s->kernel(to, in, units);
-            value[s->out] = to;
+            m->value[s->out] = to;
         }
-        for (int r = c->operands; r < c->registers && (!whole || c->streams); r++) {
+        if (!whole && c->reduced >= 0) {
+            int64_t size = c->itemsize[c->reduced];
+            memcpy(terms + (at - begin) * size, m->value[c->reduced], (size_t)(n * size));
+        }
+        for (int r = c->operands; r < c->registers && !direct; r++) {
             if (c->result[r] < 0) continue;
             char *to = c->out[c->result[r]] + at * c->itemsize[r];
-            if (c->streams) mg_stream(to, room[r], n * c->itemsize[r]);
-            else memcpy(to, room[r], (size_t)(n * c->itemsize[r]));
+            if (c->streams) mg_stream(to, m->room[r], n * c->itemsize[r]);
+            else memcpy(to, m->room[r], (size_t)(n * c->itemsize[r]));
         }
     }
     if (c->streams) v_stream_end();
+}
+
+static void chain_block(void *context, int64_t block) {
+    const chain *c = context;
+    chain_memory memory;
+    chain_begin(c, &memory);
+    int64_t begin = block * NDITER_BLOCK;
+    chain_span(c, &memory, begin, mg_min(begin + NDITER_BLOCK, c->size), NULL);
+}
+
+/* Makes n terms of a reduction. See reduce_terms. */
+static void chain_put(const void *context, char *to, int64_t line, int64_t first, int64_t n) {
+    const chain *c = context;
+    chain_memory memory;
+    chain_begin(c, &memory);
+    chain_span(c, &memory, line + first, line + first + n, to);
 }
 
 /* Lays the operands out; false with an error set if one does not fit. */
@@ -197,7 +226,19 @@ static bool chain_lay_out(chain *c, int count, mg_array *const *operands) {
     return true;
 }
 
-mg_arrays *mg_chain(int dtype, int count, mg_array **given, int words, const int64_t *code) {
+/* A reduction of a register of a chain over its last axes. */
+typedef struct {
+    int op, axes, keepdims, of;
+} chain_reduction;
+
+static bool chain_reduces(const chain *c, const chain_reduction *r, int dtype) {
+    bool known = r->op == MG_SUM || r->op == MG_MEAN || r->op == MG_MAX || r->op == MG_MIN;
+    return known && r->axes >= 0 && r->axes <= c->ndim && r->of >= c->operands && r->of < c->registers &&
+           c->result[r->of] < 0 && c->itemsize[r->of] == mg_itemsize(dtype) && c->size && c->results < CHAIN_RESULTS;
+}
+
+static mg_arrays *chain_run(int dtype, int count, mg_array **given, int words, const int64_t *code,
+                            const chain_reduction *reduction) {
     if ((dtype != MG_FLOAT32 && dtype != MG_FLOAT64) || count < 1 || count > CHAIN_OPERANDS)
         return mg_fail(MG_EARG, dtype, count);
     mg_array *operands[CHAIN_OPERANDS], *made[CHAIN_RESULTS] = {NULL};
@@ -214,10 +255,12 @@ mg_arrays *mg_chain(int dtype, int count, mg_array **given, int words, const int
         if (!operands[held]) break;
     }
     bool ready = held == count && chain_lay_out(&c, count, operands);
-    if (ready && !chain_read(&c, dtype, words, code)) {
+    if (ready && (!chain_read(&c, dtype, words, code, !reduction) ||
+                  (reduction && !chain_reduces(&c, reduction, dtype)))) {
         mg_fail(MG_EARG, words, count);
         ready = false;
     }
+    c.reduced = reduction ? reduction->of : -1;
     int64_t written = 0, bytes = 0;
     for (int r = 0; ready && r < c.registers; r++) {
         bytes += r < count && c.operand[r].contiguous ? c.size * c.itemsize[r] : 0;
@@ -227,12 +270,27 @@ mg_arrays *mg_chain(int dtype, int count, mg_array **given, int words, const int
         else c.out[c.result[r]] = (made[c.result[r]] = out)->data;
         written += c.size * c.itemsize[r];
     }
-    if (ready && c.size) {
-        c.streams = mg_nditer_streams(written, written + bytes, count < 3);
+    int results = ready ? c.results : 0;
+    if (ready) c.streams = mg_nditer_streams(written, written + bytes, count < 3);
+    if (ready && reduction) {
+        reduce_terms terms = {chain_put, &c, true};
+        made[results] = mg_reduce_made(reduction->op, dtype, c.ndim, c.shape, reduction->axes,
+                                       reduction->keepdims, &terms);
+        ready = made[results++] != NULL;
+    } else if (ready && c.size) {
         mg_parallel_for(mg_ceil_div(c.size, NDITER_BLOCK), chain_block, &c);
     }
     for (int i = 0; i < held; i++) elementwise_drop(operands[i], given[i]);
-    if (ready) return mg_arrays_of(c.results, made);
+    if (ready) return mg_arrays_of(results, made);
     for (int i = 0; i < CHAIN_RESULTS; i++) mg_release(made[i]);
     return NULL;
+}
+
+mg_arrays *mg_chain(int dtype, int count, mg_array **given, int words, const int64_t *code) {
+    return chain_run(dtype, count, given, words, code, NULL);
+}
+
+mg_arrays *mg_chain_reduce(int op, int axes, int keepdims, int of, int dtype, int count, mg_array **given,
+                           int words, const int64_t *code) {
+    return chain_run(dtype, count, given, words, code, &(chain_reduction){op, axes, keepdims, of});
 }

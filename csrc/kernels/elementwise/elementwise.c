@@ -1,5 +1,6 @@
 /* elementwise.c: the table of elementwise operations and the functions that run them. */
 #include "kernels/iterate/nditer.h"
+#include "kernels/reduce/reduce.h"
 #include "threads/pool.h"
 #include "vmath/vmath.h"
 #include "vmath/erfcx.h"

@@ -111,7 +111,8 @@ bool mg_reduce_layout(reduce_plan *p, const mg_array *x, uint32_t group, const m
 
 /* A reduced index without a single stride. Its elements are gathered a chunk at a time. */
 typedef struct {
-    int ndim;
+    const char *data;
+    int itemsize, ndim;
     int64_t shape[MG_MAX_NDIM], strides[1][MG_MAX_NDIM];
 } reduce_gather;
 
@@ -145,6 +146,8 @@ static void reduce_lay_out_gathered(reduce_plan *p, reduce_gather *gather, const
         gather->strides[0][axes++] = x->strides[d];
         kept.shape[d] = 1;
     }
+    gather->data = x->data;
+    gather->itemsize = (int)mg_itemsize(x->dtype);
     gather->ndim = mg_collapse(axes, gather->shape, 1, gather->strides);
     mg_reduce_layout(p, &kept, group, c); /* without a reduced index there always is a layout */
     p->columns = false;
@@ -152,11 +155,12 @@ static void reduce_lay_out_gathered(reduce_plan *p, reduce_gather *gather, const
     p->stride = 1;
 }
 
-/* Copies n elements of the reduced index that begins at `from`, from number `first` on, to `to`. */
-static void reduce_gather_chunk(const reduce_gather *gather, char *to, const char *from,
-                                int64_t first, int64_t n, int itemsize) {
+/* Copies n elements of the line that begins at element x, from number `first` on. */
+static void reduce_gather_line(const void *context, char *to, int64_t x, int64_t first, int64_t n) {
+    const reduce_gather *gather = context;
     int64_t at[MG_MAX_NDIM];
-    int inner = gather->ndim - 1;
+    int inner = gather->ndim - 1, itemsize = gather->itemsize;
+    const char *from = gather->data + x * itemsize;
     for (int d = inner; d >= 0; d--) {
         at[d] = first % gather->shape[d];
         first /= gather->shape[d];
@@ -187,7 +191,7 @@ void mg_reduce_piece(int kind, int dtype, const reduce_plan *p, void *y, void *y
 
 typedef struct {
     const reduce_plan *plan;
-    const reduce_gather *gather; /* NULL if the reduced index has the plan's stride */
+    const reduce_terms *terms; /* NULL if the terms lie in memory, with the plan's stride */
     int kind, dtype;
     int64_t itemsize, kept; /* kept: elements of the result */
     const char *x, *c;
@@ -216,25 +220,27 @@ static void reduce_along_row(const reduce_job *job, int64_t piece) {
     }
 }
 
-/* Gathers a chunk of one row and reduces it. */
-static void reduce_gathered(const reduce_job *job, int64_t piece) {
+/* Puts a strip of rows, or a chunk of one row, in order and reduces it. */
+static void reduce_put_in_order(const reduce_job *job, int64_t piece) {
     _Alignas(64) char stage[REDUCE_CHUNK * sizeof(double)];
-    const reduce_plan *p = job->plan, row = {.run_x = 1, .run_y = 1};
-    int64_t x, y, c, chunk = reduce_seek(p, piece / p->run, piece % p->run, &x, &y, &c);
+    const reduce_plan *p = job->plan;
+    int64_t first = piece % job->strips * job->strip, x, y, c;
+    int64_t chunk = reduce_seek(p, piece / job->strips, first, &x, &y, &c);
     int64_t start = chunk * job->chunk, n = mg_min(job->chunk, p->n - start);
-    reduce_gather_chunk(job->gather, stage, job->x + x * job->itemsize, start, n,
-                        (int)job->itemsize);
+    int64_t rows = mg_min(job->strip, p->run - first);
+    reduce_plan dense = {.run_x = n, .run_y = p->run_y};
+    job->terms->put(job->terms->context, stage, x, start, rows * n);
     y = (y + chunk * job->kept) * job->itemsize;
-    mg_reduce_piece(job->kind, job->dtype, &row, job->y + y, job->y2 ? job->y2 + y : NULL, stage, 1,
-                    n, job->c ? job->c + c * job->itemsize : NULL);
+    mg_reduce_piece(job->kind, job->dtype, &dense, job->y + y, job->y2 ? job->y2 + y : NULL, stage,
+                    rows, n, job->c ? job->c + c * job->itemsize : NULL);
 }
 
 static void reduce_pieces(const reduce_job *job, int64_t block) {
     const reduce_plan *p = job->plan;
     int64_t end = mg_min((block + 1) * job->per_block, job->pieces);
     for (int64_t piece = block * job->per_block; piece < end; piece++) {
-        if (job->along || job->gather) {
-            (job->gather ? reduce_gathered : reduce_along_row)(job, piece);
+        if (job->along || job->terms) {
+            (job->terms ? reduce_put_in_order : reduce_along_row)(job, piece);
             continue;
         }
         int64_t first = piece % job->strips * job->strip, x, y, c;
@@ -261,10 +267,11 @@ static void reduce_block_of_pieces(void *context, int64_t block) {
     if (apart_left(before)) *job->plan->left = true;
 }
 
-static int reduce_run(int kind, const reduce_plan *p, const reduce_gather *gather, mg_array *y,
+/* `x` may lack memory if `terms` are given. */
+static int reduce_run(int kind, const reduce_plan *p, const reduce_terms *terms, mg_array *y,
                       mg_array *y2, const mg_array *x, const mg_array *c) {
     reduce_job job = {.plan = p, .kind = kind, .dtype = x->dtype, .kept = y->size};
-    job.gather = gather;
+    job.terms = terms;
     job.itemsize = mg_itemsize(x->dtype);
     job.x = x->data;
     job.c = c ? c->data : NULL;
@@ -282,10 +289,11 @@ static int reduce_run(int kind, const reduce_plan *p, const reduce_gather *gathe
     int64_t n = mg_min(p->n, job.chunk);
     int64_t grain = mg_max(x->size / REDUCE_PIECES / mg_get_num_threads(), REDUCE_GRAIN);
     job.strip = p->columns ? REDUCE_WIDE / job.itemsize : mg_max(grain / n, 1);
-    job.strip = gather ? 1 : mg_min(job.strip, p->run);
+    if (terms) job.strip = terms->dense ? mg_max(REDUCE_CHUNK / p->n, 1) : 1;
+    job.strip = mg_min(job.strip, p->run);
     job.strips = mg_ceil_div(p->run, job.strip);
     job.pieces = job.strips * p->count * job.chunks;
-    if (job.chunks > 1 && !p->columns && !gather) {
+    if (job.chunks > 1 && !p->columns && !terms) {
         job.along = grain / REDUCE_CHUNK;
         job.strip = mg_min(job.along, job.chunks);
         job.pieces = p->run * p->count * mg_ceil_div(job.chunks, job.along);
@@ -324,7 +332,7 @@ static int reduce_run_expanded(int kind, mg_array *y, mg_array *y2, const mg_arr
     reduce_lay_out_gathered(&plan, &gather, x, group, c);
     plan.left = left;
     if (plan.n > REDUCE_MOST) return mg_fail_code(MG_ENOMEM, x->size * mg_itemsize(x->dtype), 0);
-    return reduce_run(kind, &plan, &gather, y, y2, x, c);
+    return reduce_run(kind, &plan, &(reduce_terms){reduce_gather_line, &gather, false}, y, y2, x, c);
 }
 
 /* ---- groups of axes ---- */
@@ -516,18 +524,41 @@ static int reduce_products_apart(mg_array *y, mg_array *x, uint32_t mask) {
     return code;
 }
 
+static const int reduce_kind_of[] = {[MG_SUM] = REDUCE_SUM,
+                                     [MG_MEAN] = REDUCE_SUM,
+                                     [MG_PROD] = REDUCE_PROD,
+                                     [MG_MAX] = REDUCE_MAX,
+                                     [MG_MIN] = REDUCE_MIN};
+
+mg_array *mg_reduce_made(int op, int dtype, int ndim, const int64_t *shape, int axes, int keepdims,
+                         const reduce_terms *terms) {
+    mg_array x = {.dtype = dtype, .ndim = ndim, .size = 1};
+    uint32_t mask = 0;
+    for (int d = 0; d < ndim; d++) {
+        x.size *= x.shape[d] = shape[d];
+        if (d >= ndim - axes) mask |= 1u << d;
+    }
+    mg_row_major(ndim, x.shape, x.strides);
+    reduce_plan plan;
+    mg_array *y = reduce_new(dtype, &x, mask);
+    mg_reduce_layout(&plan, &x, mask, NULL);
+    plan.left = NULL;
+    plan.columns = false; /* of lines of one term */
+    if (y && reduce_run(reduce_kind_of[op], &plan, terms, y, NULL, &x, NULL)) {
+        mg_release(y);
+        return NULL;
+    }
+    if (y && op == MG_MEAN) mg_reduce_divide(y, (double)plan.n, false);
+    return reduce_squeeze(y, mask, keepdims);
+}
+
 mg_array *mg_reduce(int op, mg_array *x, int naxes, const int32_t *axes, int keepdims) {
-    static const int kinds[] = {[MG_SUM] = REDUCE_SUM,
-                                [MG_MEAN] = REDUCE_SUM,
-                                [MG_PROD] = REDUCE_PROD,
-                                [MG_MAX] = REDUCE_MAX,
-                                [MG_MIN] = REDUCE_MIN};
     uint32_t mask;
     if (op < MG_SUM || op > MG_ANY) return mg_fail(MG_EARG, op, 0);
     if (mg_axes_mask(x->ndim, naxes, axes, &mask)) return NULL;
     if ((op == MG_MAX || op == MG_MIN) && mg_reduce_check_empty(x, mask)) return NULL;
     bool plain = !mg_is_float(x->dtype) || op == MG_ALL || op == MG_ANY;
-    int step = !plain ? kinds[op] : op == MG_MEAN ? MG_SUM : op;
+    int step = !plain ? reduce_kind_of[op] : op == MG_MEAN ? MG_SUM : op;
     _Atomic bool left = false;
     bool product = op == MG_PROD && !plain;
     mg_array *y = reduce_groups(plain, step, x, mask, NULL, product ? &left : NULL);

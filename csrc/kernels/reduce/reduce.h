@@ -120,6 +120,19 @@ MG_SHARED(int, mg_reduce_run, (int kind, const reduce_plan *p, mg_array *y, mg_a
 MG_SHARED(void, mg_reduce_piece, (int kind, int dtype, const reduce_plan *p, void *y, void *y2,
                                const void *x, int64_t run, int64_t n, const void *c));
 
+/* Terms that lie in no memory in order. `put` writes n terms of the line that begins at element x,
+ * from number `first` on. If `dense`, the lines follow one another, and n may reach into the next. */
+typedef struct {
+    void (*put)(const void *context, char *to, int64_t x, int64_t first, int64_t n);
+    const void *context;
+    bool dense;
+} reduce_terms;
+
+/* The sum, mean, maximum or minimum over the last `axes` axes of a row-major array of terms that
+ * are made. No size is 0. The bits are those of mg_reduce. NULL with an error set. */
+MG_SHARED(mg_array *, mg_reduce_made, (int op, int dtype, int ndim, const int64_t *shape, int axes,
+                                       int keepdims, const reduce_terms *terms));
+
 /* A header of x with size 1 on the axes of `mask` along which elements share memory (stride 0).
  * Reductions without an order need not repeat such elements. `*folded` receives how often each is
  * repeated. The header must not outlive the call. */

@@ -1,12 +1,14 @@
 """The pass that makes chains: several elementwise steps of one shape become one step.
 
 A chain runs at the place of its last member. Between its members no other step may read what a
-member made, or write what a member reads.
+member made, or write what a member reads. A sum, mean, maximum or minimum over the last axes may
+end a chain, if nothing else reads its terms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 from minigrad._compile.plan import Plan, reads, writes
@@ -22,6 +24,15 @@ _OPERANDS, _REGISTERS, _STEPS, _RESULTS = 16, 32, 256, 4
 # Powers that have kernels of their own, and operations that powers become.
 _OWN_POWERS = (3.0, 0.5, -0.5)
 _SHORTCUTS = {2.0: kernels.square, -1.0: kernels.reciprocal}
+
+
+# The reductions that may end a chain.
+_REDUCTIONS = {
+    kernels.sum: lib.MG_SUM,
+    kernels.mean: lib.MG_MEAN,
+    kernels.amax: lib.MG_MAX,
+    kernels.amin: lib.MG_MIN,
+}
 
 
 class Instruction(NamedTuple):
@@ -63,11 +74,11 @@ class _Fusion:
         """The plan with chains."""
         for step in self.plan.steps:
             found = instructions(self.plan, step)
-            if found is None:
+            if found is not None:
+                self._join(step, found)
+            elif not self._ends_a_chain(step):
                 self._close_for(step)
                 self.steps.append(step)
-            else:
-                self._join(step, found)
         while self.open:
             self._close(self.open[0])
         return self.plan.with_steps(self.steps)
@@ -96,49 +107,92 @@ class _Fusion:
         own.made.update(slot for slot in step.outputs if slot != NONE)
         own.reads |= needed
 
-    def _close(self, chain: _Chain) -> None:
+    def _ends_a_chain(self, step: Step) -> bool:
+        """Close the chain that makes the terms of a reduction; True if the chain reduces them."""
+        if step.number not in _REDUCTIONS or not _last_axes(self.plan, step):
+            return False
+        chain = next((c for c in self.open if step.inputs[0] in c.made), None)
+        return chain is not None and self._close(chain, step)
+
+    def _close(self, chain: _Chain, reduction: Step | None = None) -> bool:
+        """Emit a chain. True if it ends with the reduction."""
         self.open.remove(chain)
         # A chain that reads what another one makes runs after it.
         for other in tuple(self.open):
             if not other.made.isdisjoint(chain.reads):
                 self._close(other)
-        self._emit(chain, chain.members)
+        return self._emit(chain, chain.members, reduction)
 
-    def _emit(self, chain: _Chain, members: list[tuple[Step, list[Instruction]]]) -> None:
-        """The step of a chain; several if it is beyond the limits."""
-        if len(members) == 1:
-            self.steps.append(members[0][0])
-            return
-        step = self._step(chain, members)
+    def _emit(
+        self,
+        chain: _Chain,
+        members: list[tuple[Step, list[Instruction]]],
+        reduction: Step | None = None,
+    ) -> bool:
+        """The step of a chain; several if it is beyond the limits. True if the last one reduces."""
+        step = self._step(chain, members, reduction) if reduction is not None else None
         if step is not None:
             self.steps.append(step)
-            return
+            return True
+        step = members[0][0] if len(members) == 1 else self._step(chain, members, None)
+        if step is not None:
+            self.steps.append(step)
+            return False
         half = len(members) // 2
         self._emit(chain, members[:half])
-        self._emit(chain, members[half:])
+        return self._emit(chain, members[half:], reduction)
 
-    def _step(self, chain: _Chain, members: list[tuple[Step, list[Instruction]]]) -> Step | None:
+    def _step(
+        self,
+        chain: _Chain,
+        members: list[tuple[Step, list[Instruction]]],
+        reduction: Step | None,
+    ) -> Step | None:
         code = [one for _, found in members for one in found]
         made = {one.output for one in code}
+        terms = None if reduction is None else reduction.inputs[0]
+        if terms is not None and terms not in made:
+            return None
         operands = list(dict.fromkeys(s for one in code for s in one.inputs if s not in made))
         inside = {self.place[id(step)] for step, _ in members}
+        if reduction is not None:
+            inside.add(self.place[id(reduction)])
         results = [
             one.output
             for one in code
             if one.output in self.kept or not inside.issuperset(self.uses.get(one.output, ()))
         ]
-        if len(operands) > _OPERANDS or len(code) > _STEPS or not 1 <= len(results) <= _RESULTS:
+        if terms in results:
+            return None  # it is read soon from a cache: a chain would only stage it
+        arrays = len(results) + (reduction is not None)
+        if len(operands) > _OPERANDS or len(code) > _STEPS or not 1 <= arrays <= _RESULTS:
             return None
-        registers, words = _registers(operands, code, results)
-        if registers > _REGISTERS:
+        registers, words = _registers(operands, code, results, terms)
+        if max(registers.values()) >= _REGISTERS:
             return None
         layouts = self.plan.layouts
         if not any(layouts[s].shape == chain.shape for s in operands):
             return None  # the operands alone would give another shape
-        head = [registers, len(results)]
+        head = [1 + max(registers.values()), len(results), *[registers[s] for s in results]]
         ints = [chain.dtype, len(operands), len(head) + len(words), *head, *words]
-        first = members[0][0]
-        return Step(kernels.chain, operands, None, ints, [], results, line=first.line)
+        line = members[0][0].line
+        if reduction is None:
+            return Step(kernels.chain, operands, None, ints, [], results, line=line)
+        axes, keepdims = _last_axes(self.plan, reduction), reduction.ints[-1]
+        head = [_REDUCTIONS[reduction.number], axes, keepdims, registers[reduction.inputs[0]]]
+        outputs = [*results, *reduction.outputs]
+        return Step(kernels.chain_reduce, operands, None, [*head, *ints], [], outputs, line=line)
+
+
+def _last_axes(plan: Plan, step: Step) -> int:
+    """The number of axes that a reduction reduces if these are the last ones of floats, else 0."""
+    layout, count = plan.layouts[step.inputs[0]], step.ints[0]
+    ndim = len(layout.shape)
+    axes = set(range(ndim)) if count < 0 else {axis % (ndim or 1) for axis in step.ints[1:-1]}
+    last = axes == set(range(ndim - len(axes), ndim))
+    size: int = prod(layout.shape)
+    terms: int = prod(layout.shape[ndim - len(axes) :])
+    return len(axes) if last and size and terms > 1 and layout.dtype in _FLOATS else 0
 
 
 def _kind(plan: Plan, found: list[Instruction]) -> tuple[int, tuple[int, ...]]:
@@ -150,9 +204,13 @@ def _kind(plan: Plan, found: list[Instruction]) -> tuple[int, tuple[int, ...]]:
 
 
 def _registers(
-    operands: list[int], code: list[Instruction], results: list[int]
-) -> tuple[int, list[int]]:
-    """The number of registers, the registers of the results, and the instructions on registers."""
+    operands: list[int], code: list[Instruction], results: list[int], terms: int | None
+) -> tuple[dict[int, int], list[int]]:
+    """The register of each slot, and the instructions on registers.
+
+    Results, and the terms of a reduction, keep their registers. Others are used again.
+    """
+    kept = {*operands, *results, terms}
     last: dict[int, int] = {}
     for k, one in enumerate(code):
         for slot in one.inputs:
@@ -162,16 +220,15 @@ def _registers(
     words: list[int] = []
     for k, one in enumerate(code):
         inputs = [register[slot] for slot in one.inputs]
-        if one.output in results or not free:
+        if one.output in kept or not free:
             register[one.output], count = count, count + 1
         else:
             register[one.output] = free.pop()
         words += [one.kind, one.op, one.place, len(inputs), *inputs, register[one.output]]
-        for slot in {*one.inputs, one.output}:
-            ends = last.get(slot, k) == k and slot not in results and slot not in operands
-            if ends:
+        for slot in {*one.inputs, one.output} - kept:
+            if last.get(slot, k) == k:
                 free.append(register[slot])
-    return count, [*[register[slot] for slot in results], *words]
+    return register, words
 
 
 # ---- which steps are elementwise -----------------------------------------------------------------
