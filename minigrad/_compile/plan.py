@@ -113,17 +113,26 @@ def is_view(step: Step) -> bool:
 
 
 def own_constants(plan: Plan, constants: Sequence[int]) -> Plan:
-    """Copy constants that a run would hand out, or write into, at the start of each run."""
+    """Copy constants that a run would hand out, or write into, at the start of each run.
+
+    Views that the program makes of such a constant lie on the copy.
+    """
     exposed = {plan.layouts[slot].root for slot in plan.results}
     exposed |= {plan.layouts[slot].root for step in plan.steps for slot in writes(step)}
     layouts, copies, to = list(plan.layouts), [], dict[int, int]()
+    roots: dict[int, int] = {}
     for slot in constants:
-        if layouts[slot].root in exposed:
+        root = layouts[slot].root
+        if root in exposed:
             to[slot] = len(layouts)
-            layouts.append(layouts[slot]._replace(root=-len(layouts), contiguous=True))
+            roots[root] = -len(layouts)
+            layouts.append(layouts[slot]._replace(contiguous=True))
             copies.append(Step(kernels.copy, [slot], None, [], [], [to[slot]]))
     if not copies:
         return plan
+    for slot in range(plan.given, len(layouts)):
+        root = layouts[slot].root
+        layouts[slot] = layouts[slot]._replace(root=roots.get(root, root))
     made = replace(plan, layouts=tuple(layouts)).renamed(to, plan.steps)
     return made.with_steps([*copies, *made.steps])
 

@@ -169,3 +169,11 @@ def test_programs_have_the_same_bits_with_a_pass_left_out(left_out, monkeypatch)
         expected, grad = step(x), w.grad
         assert mg.equal(compiled(x), expected)
         assert mg.equal(w.grad, grad)
+
+
+def test_a_view_of_a_constant_that_is_written_lies_on_its_copy():
+    steps = [step("view_alias", [1], [2]), step("write", [1, 0], []), step("exp", [2], [3])]
+    made = own_constants(plan(4, 2, steps, [3], at2=layout(1)), [1])
+    assert shown(made)[0] == ("copy", [1], [4])
+    assert made.layouts[2].root == made.layouts[4].root != made.layouts[1].root
+    assert len(drop_unused(made).steps) == 4

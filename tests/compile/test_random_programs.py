@@ -73,6 +73,10 @@ PURE = (
     lambda a, b, c, w: (a.float() + b.float()).double().clamp(-5, 5),
     lambda a, b, c, w: a.var(unbiased=False) + b,
     lambda a, b, c, w: F.mse_loss(a, b.detach()) + a.sigmoid(),
+    lambda a, b, c, w: ((a - b) ** 2 + c).mean() * a.sin(),
+    lambda a, b, c, w: mg.arange(w.n) * c + a,
+    lambda a, b, c, w: (mg.tril(mg.ones(w.n, w.n, dtype=mg.float64)) @ a).clamp(-5, 5) - b,
+    lambda a, b, c, w: mg.stack([a, b])[mg.arange(2).flip(0)][0] * mg.tensor([c]),
 )
 DRAWS = (
     lambda a, b, c, w: a + mg.rand(a.shape[0], dtype=mg.float64),
@@ -96,7 +100,22 @@ def new_written(a, b, c, w):
     return y
 
 
-WRITES_INTO_NEW = (new_in_place, new_written)
+def constant_written(a, b, c, w):
+    y = mg.tensor([c] * w.n, dtype=mg.float64)
+    view = y[:1]
+    before = view * 2 + mg.ones(w.n)
+    y.add_(a).clamp_(-5, 5)
+    return view + before * b.tanh()
+
+
+def new_constant_written(a, b, c, w):
+    y = mg.arange(w.n + 1.0) * c
+    part = y[1:].reshape(1, w.n)
+    part[0] = b
+    return a.tanh() + y[:-1].clamp(-5, 5)
+
+
+WRITES_INTO_NEW = (new_in_place, new_written, constant_written, new_constant_written)
 
 
 def under_no_grad(write):
