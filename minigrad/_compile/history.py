@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from minigrad._compile.arguments import each
+from minigrad._compile.folding import fold_constants
 from minigrad._compile.plan import writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorded import planned
@@ -322,6 +323,7 @@ class _Pass:
     @classmethod
     def of(cls, recorder: Recorder, found: list[Any]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
+        fold_constants(recorder, [g._h for g in found if g is not None])
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
         asked = [slot for slot in ends if slot is not None]

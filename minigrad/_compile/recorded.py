@@ -9,6 +9,7 @@ from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, template
+from minigrad._compile.folding import fold_constants
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
@@ -52,7 +53,9 @@ class Recorded:
         self.function = attempt.function
         self.steps = recorder.steps
         self._remember(attempt, attempt.uses_grads or bool(grads) or _reads_grads(recorder))
-        slots = [recorder.slot_of(x._h) for x in (*left, *[x for _, x in moved])]
+        arrays = [x._h for x in (*left, *[x for _, x in moved])]
+        fold_constants(recorder, arrays)
+        slots = [recorder.slot_of(array) for array in arrays]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])
         numbers = {slot: k for k, slot in enumerate(self._order)}
