@@ -88,7 +88,7 @@ MG_INLINE mg_array *array_over(mg_buffer *buffer, char *data, int dtype, int ndi
     a->ndim = ndim;
     a->refs = 1;
     a->weak = 0;
-    a->adapted = 0;
+    a->adapted = a->spare = 0;
     array_copy_axes(a->shape, shape, ndim);
     return a;
 }

@@ -107,6 +107,17 @@ static bool step_is_number(const program_step *s, int64_t place) {
     return false;
 }
 
+/* The inputs that a step releases, if its kernel can write over them: a chain, or the derivative of
+ * an elementwise operation. */
+static uint32_t step_spares(const program_step *s) {
+    uint32_t found = 0;
+    bool able = s->op / mg_elementwise_count() == 1 || !strncmp(mg_run_name(s->op), "chain", 5);
+    for (int32_t i = 0; able && i < s->inputs && i < 16; i++)
+        for (int32_t k = 0; k < s->releases; k++)
+            if (s->release[k] == s->in[i]) found |= UINT32_C(1) << i;
+    return found;
+}
+
 static void read_step(program_reader *r, mg_program *p, program_step *s, int32_t **pool, int64_t **ints,
                       double **floats, const double *floats_end) {
     s->op = (int32_t)read_within(r, 0, mg_run_count() - 1);
@@ -125,6 +136,7 @@ static void read_step(program_reader *r, mg_program *p, program_step *s, int32_t
     s->release = read_slots(r, p, pool, &s->releases, 0);
     int8_t *least = p->least_pool + (s->in - p->slot_pool);
     if (!r->failed && !step_fits(s, count, reals, least)) r->failed = true;
+    s->spare = r->failed ? 0 : step_spares(s);
 }
 
 static void read_given(program_reader *r, mg_program *p, program_given *g, int64_t **ints) {
@@ -229,7 +241,11 @@ static int program_step_run(mg_program *p, const program_step *s) {
         mg_fail_code(MG_EARG, p->at, 0);
         return MG_PROGRAM_FAILED;
     }
+    for (int32_t i = 0; s->spare >> i; i++)
+        if (s->spare >> i & 1) p->in[i]->spare = mg_sole_owner(p->in[i]);
     int code = mg_run(s->op, s->inputs, p->in, &(mg_args){s->ints, s->floats, &saved}, &out);
+    for (int32_t i = 0; s->spare >> i; i++)
+        if (s->spare >> i & 1) p->in[i]->spare = 0;
     if (s->expected >= 0) return (code != 0) != s->expected ? MG_PROGRAM_DIFFERS : MG_PROGRAM_DONE;
     if (code) return MG_PROGRAM_FAILED;
     for (int32_t i = 0; s->makes && i < out.count; i++) {

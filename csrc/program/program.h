@@ -14,6 +14,7 @@ typedef struct {
     const int8_t *least;               /* the least dtype that each input may have */
     int32_t saved[3];                  /* slots of the saved arrays */
     bool has_saved, makes;
+    uint32_t spare;                    /* bit i: input i is read for the last time, and may be written over */
     int64_t *ints;
     double *floats;
 } program_step;

@@ -26,7 +26,7 @@ from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
-from minigrad.runtime.native import tracers
+from minigrad.runtime.native import lib, tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.grad_mode import is_grad_enabled
 from minigrad.tape.hooks import hook_changes, hooks_of, watchers
@@ -200,6 +200,8 @@ class Compiled:
         if reason:
             self.reasons.append(reason)
         recorded, refusal, warm = attempt.recorded(result)
+        del attempt  # it held all that the call made
+        lib.mg_cache_clear()
         if recorded is not None:
             recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)

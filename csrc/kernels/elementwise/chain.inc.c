@@ -31,6 +31,9 @@ typedef struct {
     } operand[CHAIN_OPERANDS];
     int itemsize[CHAIN_REGISTERS]; /* 0 before a register is written */
     int result[CHAIN_REGISTERS];   /* the result that a register is, or -1 */
+    int last[CHAIN_OPERANDS];      /* the last instruction that reads an operand */
+    int made[CHAIN_RESULTS];       /* the instruction that makes a result */
+    bool late[CHAIN_RESULTS];      /* a result is written over an operand that is still read */
     char *out[CHAIN_RESULTS];
     int reduced; /* the register that is reduced, or -1 */
     bool streams;
@@ -91,11 +94,13 @@ static bool chain_read(chain *c, int dtype, int words, const int64_t *code, bool
             if (in < 0 || in >= c->registers || in == out || !c->itemsize[in]) return false;
             s->in[i] = (int)in;
             sizes[i] = c->itemsize[in];
+            if (in < c->operands) c->last[in] = c->steps;
         }
         s->kernel = chain_kernel(at, dtype, sizes, &made);
         if (!s->kernel || (c->result[out] >= 0 && c->itemsize[out])) return false; /* written once */
         s->out = (int)out;
         c->itemsize[out] = made;
+        if (c->result[out] >= 0) c->made[c->result[out]] = c->steps;
         at += 5 + s->inputs;
     }
     for (int r = 0; r < c->registers; r++)
@@ -174,7 +179,8 @@ static void chain_span(const chain *c, chain_memory *m, int64_t begin, int64_t e
             const void *in[CHAIN_INPUTS];
             int result = c->result[s->out];
             for (int i = 0; i < s->inputs; i++) in[i] = m->value[s->in[i]];
-            char *to = direct && result >= 0 ? c->out[result] + at * c->itemsize[s->out] : m->room[s->out];
+            bool there = direct && result >= 0 && !c->late[result];
+            char *to = there ? c->out[result] + at * c->itemsize[s->out] : m->room[s->out];
             if (s->out == c->reduced && whole) to = terms + (at - begin) * c->itemsize[s->out];
             s->kernel(to, in, units);
             m->value[s->out] = to;
@@ -183,8 +189,8 @@ static void chain_span(const chain *c, chain_memory *m, int64_t begin, int64_t e
             int64_t size = c->itemsize[c->reduced];
             memcpy(terms + (at - begin) * size, m->value[c->reduced], (size_t)(n * size));
         }
-        for (int r = c->operands; r < c->registers && !direct; r++) {
-            if (c->result[r] < 0) continue;
+        for (int r = c->operands; r < c->registers; r++) {
+            if (c->result[r] < 0 || (direct && !c->late[c->result[r]])) continue;
             char *to = c->out[c->result[r]] + at * c->itemsize[r];
             if (c->streams) mg_stream(to, m->room[r], n * c->itemsize[r]);
             else memcpy(to, m->room[r], (size_t)(n * c->itemsize[r]));
@@ -226,6 +232,27 @@ static bool chain_lay_out(chain *c, int count, mg_array *const *operands) {
     return true;
 }
 
+/* A new array for a result, or a spare operand of the same layout that is no result yet. */
+static mg_array *chain_result(chain *c, int place, int dtype, int count, mg_array *const *given,
+                              mg_array *const *operands) {
+    int result = c->result[place];
+    dtype = c->itemsize[place] == 1 ? MG_BOOL : dtype;
+    c->late[result] = false;
+    for (int i = 0; i < count; i++) {
+        mg_array *x = given[i];
+        if (!x->spare || x != operands[i] || !c->operand[i].contiguous || x->dtype != dtype || x->ndim != c->ndim)
+            continue;
+        bool alone = true;
+        for (int k = 0; k < count; k++) alone &= k == i || given[k] != x;
+        for (int k = 0; k < c->ndim; k++) alone &= x->shape[k] == c->shape[k];
+        if (!alone) continue;
+        x->spare = 0;
+        c->late[result] = c->last[i] >= c->made[result];
+        return mg_retain(x);
+    }
+    return mg_new(dtype, c->ndim, c->shape);
+}
+
 /* A reduction of a register of a chain over its last axes. */
 typedef struct {
     int op, axes, keepdims, of;
@@ -244,6 +271,7 @@ static mg_arrays *chain_run(int dtype, int count, mg_array **given, int words, c
     mg_array *operands[CHAIN_OPERANDS], *made[CHAIN_RESULTS] = {NULL};
     chain c;
     memset(c.itemsize, 0, sizeof c.itemsize);
+    memset(c.last, 0, sizeof c.last);
     c.operands = count;
     c.chunk = CHAIN_BYTES / mg_itemsize(dtype);
     int held = 0;
@@ -265,7 +293,7 @@ static mg_arrays *chain_run(int dtype, int count, mg_array **given, int words, c
     for (int r = 0; ready && r < c.registers; r++) {
         bytes += r < count && c.operand[r].contiguous ? c.size * c.itemsize[r] : 0;
         if (c.result[r] < 0) continue;
-        mg_array *out = mg_new(c.itemsize[r] == 1 ? MG_BOOL : dtype, c.ndim, c.shape);
+        mg_array *out = chain_result(&c, r, dtype, count, given, operands);
         if (!out) ready = false;
         else c.out[c.result[r]] = (made[c.result[r]] = out)->data;
         written += c.size * c.itemsize[r];

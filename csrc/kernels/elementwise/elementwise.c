@@ -269,8 +269,8 @@ mg_array *mg_binary(int op, mg_array *a, mg_array *b) {
 }
 
 /* Runs `results` VJP kernels on g and the saved arrays, in one pass over memory. An array that was
- * not saved is never read, and g stands in its place. With `over` the first result is written over
- * g, and is g itself. 0 or an error code. */
+ * not saved is never read, and g stands in its place. With `over`, or if g is spare, the first result
+ * is written over g, and is g itself. 0 or an error code. */
 static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels, mg_array *g,
                            bool over, mg_saved *saved, int count) {
     mg_array *operands[4] = {g};
@@ -284,7 +284,8 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         operands[i + 1] = kept ? elementwise_operand(kept, g->dtype) : g;
         if (!operands[i + 1]) break;
     }
-    bool fits = made == count + 1;
+    bool fits = made == count + 1, spare = !over && g->spare;
+    for (int i = 0; i < count; i++) spare &= saved->arrays[i] != g;
     for (int i = 1; fits && i <= count; i++) { /* a wrong shape here would read out of bounds */
         if (mg_same_shape(g, operands[i])) continue;
         int ndim;
@@ -294,7 +295,8 @@ static int elementwise_vjp(mg_array **out, int results, const mg_kernel *kernels
         if (!fits) mg_fail(MG_ESHAPE, g->size, operands[i]->size);
     }
     for (; fits && done < results; done++) {
-        out[done] = over && done == 0 ? g : mg_new(g->dtype, g->ndim, g->shape);
+        if (done == 0 && (over || spare)) out[0] = spare ? mg_retain(g) : g;
+        else out[done] = mg_new(g->dtype, g->ndim, g->shape);
         if (!out[done]) break;
     }
     bool whole = done == results;
