@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad._compile.compiled import Compiled, CompiledModule
 from minigrad._compile.loaded import load_program
+from minigrad._compile.options import Options, passes_left_out
 from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 
@@ -34,8 +35,13 @@ def compile(  # noqa: A001 - PyTorch's name
 
     A call that cannot be recorded runs as always, with a UserWarning that says why. With
     ``fullgraph`` that is a RuntimeError. ``disable``, or ``MINIGRAD_COMPILE=0`` in the environment,
-    returns the function itself. Without a model this is a decorator. The other arguments are
-    PyTorch's and change nothing. Raises TypeError unless the model can be called.
+    returns the function itself. Without a model this is a decorator.
+
+    ``options`` switches passes of the planner on or off: ``{"fuse_elementwise": False}``.
+    ``dynamic``, ``backend`` and ``mode`` are PyTorch's and change nothing.
+
+    Raises TypeError unless the model can be called and ``options`` is a dict of booleans, and
+    ValueError for a pass that does not exist.
 
     >>> import minigrad as mg
     >>> f = mg.compile(lambda x: (x * x).sum())
@@ -43,12 +49,14 @@ def compile(  # noqa: A001 - PyTorch's name
     (tensor(3.), tensor(12.), 1)
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+        passes_left_out(options)
+        return functools.partial(compile, fullgraph=fullgraph, options=options, disable=disable)
     _called("compile", model)
+    without = passes_left_out(options)
     if disable or os.environ.get("MINIGRAD_COMPILE", "").strip() == "0":
         return model
     made = CompiledModule if isinstance(model, Module) else Compiled
-    return made(model, fullgraph)
+    return made(model, Options(bool(fullgraph), without=without))
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:

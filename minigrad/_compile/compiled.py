@@ -18,6 +18,7 @@ from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.explanation import Explanation, ProgramExplanation
 from minigrad._compile.in_c import write_c
+from minigrad._compile.options import PLAIN, Options
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
@@ -44,9 +45,9 @@ class Compiled:
     :func:`minigrad.compile` makes these.
     """
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], options: Options = PLAIN) -> None:
         self.function = function
-        self.fullgraph = fullgraph
+        self._options = options
         self.recordings = 0  # how often the function was recorded
         self.reasons: list[str] = []  # why it was recorded again, or runs without a program
         self._recorded: list[Recorded] = []
@@ -72,13 +73,13 @@ class Compiled:
             found = getattr(found, name, None)
         if found is self:  # a decorated function: it is known by its name
             return self.__qualname__
-        return Compiled, (self.function, self.fullgraph)
+        return Compiled, (self.function, self._options)
 
     def __copy__(self) -> Compiled:
-        return Compiled(self.function, self.fullgraph)
+        return Compiled(self.function, self._options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return Compiled(deepcopy(self.function, memo), self.fullgraph)
+        return Compiled(deepcopy(self.function, memo), self._options)
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
@@ -156,7 +157,10 @@ class Compiled:
         raise ValueError("[save] no call with arguments like these was recorded: make it first")
 
     def explain(self) -> Explanation:
-        """Explain what was recorded: kernels, bytes, constants, guards, reasons of recordings.
+        """Explain what was recorded: kernels, chains, bytes, FLOPs, scratch memory, constants.
+
+        ``print`` shows the result as a text. Each of its ``programs`` has the steps before and
+        after planning, and shows them as :meth:`ProgramExplanation.listing`.
 
         >>> import minigrad as mg
         >>> f = mg.compile(lambda x: (x * x).sum())
@@ -190,7 +194,7 @@ class Compiled:
         surroundings = Surroundings([self.function, *others])
         if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
             return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
-        attempt = Attempt(self.function, kind, tensors, others, surroundings)
+        attempt = Attempt(self.function, kind, tensors, others, surroundings, self._options)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
@@ -219,7 +223,7 @@ class Compiled:
         self.reasons.append(f"runs without a program: {reason}")
         name = getattr(self.function, "__name__", type(self.function).__name__)
         text = f"[compile] {name} runs without a program: {reason}"
-        if self.fullgraph:
+        if self._options.fullgraph:
             raise RecordingError(text)
         warnings.warn(text, UserWarning, stacklevel=4)
 
@@ -251,9 +255,9 @@ class CompiledModule(Module):
     with ``_orig_mod``.
     """
 
-    def __init__(self, module: Module, fullgraph: bool = False) -> None:
+    def __init__(self, module: Module, options: Options = PLAIN) -> None:
         self.__dict__["_orig_mod"] = module
-        self.__dict__["compiled"] = Compiled(module, fullgraph)
+        self.__dict__["compiled"] = Compiled(module, options)
 
     @property
     def training(self) -> bool:
@@ -276,7 +280,7 @@ class CompiledModule(Module):
         """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
         if name == "_orig_mod":
             self.__dict__["_orig_mod"] = value
-            self.__dict__["compiled"] = Compiled(value, self.compiled.fullgraph)
+            self.__dict__["compiled"] = Compiled(value, self.compiled._options)
         elif hasattr(type(self), name):
             super().__setattr__(name, value)
         else:
