@@ -25,6 +25,7 @@ def compile(  # noqa: A001 - PyTorch's name
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> Any:
     """A function or module whose calls are recorded once, and then run as one program in C.
 
@@ -36,6 +37,10 @@ def compile(  # noqa: A001 - PyTorch's name
     A call that cannot be recorded runs as always, with a UserWarning that says why. With
     ``fullgraph`` that is a RuntimeError. ``disable``, or ``MINIGRAD_COMPILE=0`` in the environment,
     returns the function itself. Without a model this is a decorator.
+
+    With ``verify`` each call that runs a program also runs the function, compares bit for bit all
+    that the two leave, and returns the function's result. A RuntimeError names the first kernel
+    that differs. Such a call costs several times what the function costs.
 
     ``options`` switches passes of the planner on or off: ``{"fuse_elementwise": False}``.
     ``dynamic``, ``backend`` and ``mode`` are PyTorch's and change nothing.
@@ -50,13 +55,15 @@ def compile(  # noqa: A001 - PyTorch's name
     """
     if model is None:
         passes_left_out(options)
-        return functools.partial(compile, fullgraph=fullgraph, options=options, disable=disable)
+        return functools.partial(
+            compile, fullgraph=fullgraph, options=options, disable=disable, verify=verify
+        )
     _called("compile", model)
     without = passes_left_out(options)
     if disable or os.environ.get("MINIGRAD_COMPILE", "").strip() == "0":
         return model
     made = CompiledModule if isinstance(model, Module) else Compiled
-    return made(model, Options(bool(fullgraph), without=without))
+    return made(model, Options(bool(fullgraph), bool(verify), without))
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:

@@ -22,7 +22,9 @@ from minigrad._compile.options import PLAIN, Options
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
+from minigrad._compile.snapshot import Memo
 from minigrad._compile.surroundings import Surroundings
+from minigrad._compile.verification import verified
 from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
@@ -110,6 +112,8 @@ class Compiled:
                 reason = recorded.difference(tensors)
                 if reason is None:
                     try:
+                        if self._options.verify:
+                            return verified(recorded, tensors, others, args, kwargs)
                         return recorded.run(tensors, args, kwargs)
                     except Misfit:
                         reason = recorded.misfit(tensors)
@@ -203,10 +207,12 @@ class Compiled:
         self._shown = looks
         if reason:
             self.reasons.append(reason)
+        memo = Memo(attempt.recorder) if self._options.verify else None
         recorded, refusal, warm = attempt.recorded(result)
         del attempt  # it held all that the call made
         lib.mg_cache_clear()
         if recorded is not None:
+            recorded.memo = memo
             recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)
             return result

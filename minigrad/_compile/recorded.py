@@ -282,6 +282,7 @@ class Recorded:
         return self.surroundings.names.get(id(target), "a tensor")
 
     argument_names: list[str] = []  # noqa: RUF012 - set when the arguments are known
+    memo: Any = None  # what a verification needs to know
 
     def _array(self, place: tuple[str, Any], tensors: list[Any]) -> Any:
         kind, target = place
@@ -331,6 +332,8 @@ class Recorded:
         if speed is None or not self._plain or self.acts or self._undo or self._moved:
             return None
         if self._history is not None or self.links or self._merged or any(self._own):
+            return None
+        if self.options.verify:
             return None
         made = [k for k, (source, *_) in enumerate(self.left) if source == "made"]
         shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
