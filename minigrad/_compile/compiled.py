@@ -96,6 +96,13 @@ class Compiled:
                         return recorded.stopped(args)
                     except Misfit:
                         break
+        if self._options.verify and recorders.active() is None:
+            with self._lock:  # other threads wait, so that none writes in between
+                return self._called(args, kwargs)
+        return self._called(args, kwargs)
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        """The result of a call that the accelerator did not run."""
         if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []
@@ -231,7 +238,7 @@ class Compiled:
         text = f"[compile] {name} runs without a program: {reason}"
         if self._options.fullgraph:
             raise RecordingError(text)
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=5)
 
 
 def _after_fork() -> None:

@@ -161,9 +161,7 @@ def test_a_wrong_derivative_is_found_in_the_gradient(fault):
 
     def step(x):
         w.grad = None
-        loss = (w * x).tanh().sum()
-        loss.backward()  # backward
-        return loss.detach()
+        (w * x).tanh().sum().backward()  # backward
 
     run = mg.compile(step, verify=True)
     run(mg.ones(2))
