@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad._compile.plan import Layout, Plan, is_view, reads
 from minigrad._compile.recorder import NONE, Step
-from minigrad.runtime.costs import Sized, chain_members, cost
+from minigrad.runtime.costs import REDUCTIONS, Sized, chain_members, cost
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import kernels, names, signatures
 
@@ -18,9 +18,9 @@ __all__ = ["arguments_of", "cost_of", "members_of", "peak_scratch", "size_of", "
 
 def members_of(step: Step) -> list[str]:
     """The kernels in a chain, in order; none for any other step."""
-    if step.number != kernels.chain:
-        return []
-    return chain_members(step.ints[3:])
+    if step.number == kernels.chain_reduce:
+        return [*chain_members(step.ints[7:]), REDUCTIONS[step.ints[0]]]
+    return chain_members(step.ints[3:]) if step.number == kernels.chain else []
 
 
 def title(step: Step) -> str:
@@ -70,7 +70,8 @@ def cost_of(plan: Plan, step: Step) -> tuple[int, int]:
 def peak_scratch(plan: Plan) -> int:
     """The largest sum of bytes of arrays that live at once, which the plan makes and does not keep.
 
-    Views share memory with what they are views of. What kernels need inside does not count.
+    Views share memory with what they are views of. What kernels need inside does not count. A
+    kernel that writes over an operand needs less.
     """
     layouts = plan.layouts
     kept = plan.given_roots() | {layouts[slot].root for slot in plan.results}

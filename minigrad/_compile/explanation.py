@@ -70,7 +70,7 @@ class ProgramExplanation:
     questions: int  # questions about values, whose answers were frozen
     draws: int  # random tensors and steps of schedules
     guards: list[str]  # the places that are compared for each call
-    before: list[StepExplanation] = field(repr=False)  # the steps that were recorded
+    before: list[StepExplanation] = field(repr=False)  # recorded steps, without folded constants
     steps: list[StepExplanation] = field(repr=False)  # the steps that a run makes
     backward: list[ProgramExplanation]  # passes by which results were differentiated outside
 
@@ -80,10 +80,12 @@ class ProgramExplanation:
         history, without = recorded._history, sorted(recorded.options.without)
         passes = [] if history is None else history.passes()
         backward = [
-            cls._of(one.plan, without, _constants(one.plan, one.constants)) for one in passes
+            cls._of(one.plan, one.steps, without, _constants(one.plan, one.constants))
+            for one in passes
         ]
         return cls._of(
             recorded.plan,
+            recorded.steps,
             without,
             list(recorded.constants),
             draws=len(recorded.acts),
@@ -95,6 +97,7 @@ class ProgramExplanation:
     def _of(
         cls,
         plan: Plan,
+        recorded: Sequence[Step],
         without: list[str],
         constants: list[str],
         draws: int = 0,
@@ -107,10 +110,10 @@ class ProgramExplanation:
         made -= {slot for s in plan.steps if is_view(s) for slot in s.outputs}
         read = {slot for step in plan.steps for slot in step.inputs}
         return cls(
-            recorded=len(start.steps),
+            recorded=len(recorded),
             kernels=dict(Counter(step.name for step in plan.steps).most_common()),
             fusions=[step.members for step in steps if step.members],
-            passes=dict(plan.counts),
+            passes={"fold_constants": len(recorded) - len(start.steps), **plan.counts},
             without=without,
             bytes=sum([size_of(plan.layouts[slot]) for slot in made]),
             moved=sum([step.bytes for step in steps]),

@@ -346,6 +346,7 @@ class _Pass:
     @classmethod
     def of(cls, recorder: Recorder, found: list[Any], without: Collection[str]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
+        steps = recorder.steps
         fold_constants(recorder, [g._h for g in found if g is not None])
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
@@ -380,7 +381,7 @@ class _Pass:
             for v in (values[k] for k in given)
         ]
         one = cls(program, sources, list(zip(places, shared, strict=True)))
-        one.plan, one.constants, one.order, one.steps = plan, constants, order, recorder.steps
+        one.plan, one.constants, one.order, one.steps = plan, constants, order, steps
         return one
 
     def given(self, history: History, made: _Made, upstream: list[Any]) -> list[Array] | None:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minigrad.runtime.dtypes import by_code
-from minigrad.runtime.native import Array, Saved, lib, names
+from minigrad.runtime.native import Array, Saved, lib, names, signatures
 
-__all__ = ["Sized", "chain_members", "cost"]
+__all__ = ["REDUCTIONS", "Sized", "chain_members", "cost"]
 
 _ITEMSIZE = {code: dtype.itemsize for code, dtype in by_code.items()}
 
@@ -65,8 +65,9 @@ def _arrays(given: Sequence[Any]) -> list[Any]:
     return found
 
 
-# Kernels that move no memory: views, numbers, and what is not yet filled.
+# Kernels that move no memory: views, numbers, and what is not yet filled. Questions count as none.
 _FREE = {name for name in names if name.startswith("view_")}
+_FREE |= {name for name, kind in zip(names, signatures, strict=True) if kind.endswith("?")}
 _FREE |= {"empty", "borrow", "python_float", "python_int", "python_bool", "set_num_threads"}
 # Kernels that move or fill memory and compute nothing.
 _MOVES = {
@@ -188,9 +189,19 @@ def chain_members(code: Sequence[int]) -> list[str]:
     return found
 
 
+# Reductions that end a chain, by their number in C.
+REDUCTIONS = {lib.MG_SUM: "sum", lib.MG_MEAN: "mean", lib.MG_MAX: "amax", lib.MG_MIN: "amin"}
+
+
 def _chain(args: Any, out: Any) -> int:
     """One operation for each element of each kernel in it that computes."""
-    return sum([name not in _MOVES for name in chain_members(args[2])]) * out[0].size
+    size = max([x.size for x in (*args[1], *out)], default=0)
+    return sum([name not in _MOVES for name in chain_members(args[2])]) * size
+
+
+def _chain_reduce(args: Any, out: Any) -> int:
+    """Those of the chain, and one for each element that is reduced."""
+    return _chain(args[4:], out) + max([x.size for x in args[5]], default=0)
 
 
 def _optimizer(*counts: int) -> Callable[[Any, Any], int]:
@@ -224,6 +235,7 @@ _FORMULAS: dict[str, Callable[[Any, Any], int]] = {
     "cdist": _distances,
     "cdist_vjp": _distances_vjp,
     "chain": _chain,
+    "chain_reduce": _chain_reduce,
     # p -= lr * g, and the update of each running mean, with a root and a division where squares
     # are among them. Weight decay is not counted.
     "sgd_step": _optimizer(2, 5),
