@@ -226,6 +226,9 @@ class _Kernels:
     def __init__(self, run: Run, recorder: Any) -> None:
         self.run, self.recorder = run, recorder
         self.before = [run.order[k] if k < len(run.order) else None for k in run.plan.origins]
+        for step in run.plan.steps:  # copies of constants stand for the constants
+            if step.number == kernels.copy and self.before[step.outputs[0]] is None:
+                self.before[step.outputs[0]] = self.before[step.inputs[0]]
         self.made: dict[int, tuple[Step, Any]] = {}
         self.left: list[tuple[Step, Step]] = []  # writing steps of the recording, and kernels
         self.missing: list[Step] = []
@@ -253,7 +256,10 @@ class _Kernels:
                     yield _Expected(number, slot, kernel, array)
 
     def _writing(self, step: Step, written: list[int]) -> Step | None:
-        """The kernel that a writing step is. Those before it are missing in the plan."""
+        """The kernel that a writing step is, if that is sure. Those before are missing in the plan.
+
+        It writes the same slots, or is the only one of its line.
+        """
         slots = [self.before[slot] for slot in written]
         alike = [
             place
@@ -267,10 +273,13 @@ class _Kernels:
         self.missing += [now for _, now in self.left[:place]]
         kernel = self.left[place][1]
         del self.left[: place + 1]
-        return kernel
+        return kernel if same or len(alike) == 1 else None
 
     def missing_before(self, kernel: Step) -> Step | None:
-        """The last kernel before this one that writes memory it reads, and that the plan lacks."""
+        """The last kernel before this one that writes memory it reads, and that the plan lacks.
+
+        Sums in place do not count: a pass makes new arrays of them.
+        """
         values = self.recorder.values
         buffers = {values[slot].array.buffer for slot in reads(kernel)}
         missing = [*self.missing, *[now for _, now in self.left]]
@@ -278,7 +287,8 @@ class _Kernels:
         found = [
             step
             for step in missing
-            if order[id(step)] < order[id(kernel)]
+            if step.number != kernels.accumulate
+            and order[id(step)] < order[id(kernel)]
             and any(values[slot].array.buffer in buffers for slot in writes(step))
         ]
         return found[-1] if found else None

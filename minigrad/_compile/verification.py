@@ -179,19 +179,21 @@ def _first(
 ) -> str:
     """Sentences that name the first step of a plan that differs, or "".
 
-    If it is a chain, the plan runs without chains too, to find the kernel that differs.
+    A plan with chains runs without them too, since the results inside a chain are not seen.
     """
     found = first_difference_of(run(plan), recorder)
     if found is None:
         return ""
-    if not members_of(found.step):
-        return f"The first kernel that differs is {found.text}"
-    apart = improved(plan.start or plan, constants, {*without, "fuse_elementwise"})
-    alone = first_difference_of(run(apart), recorder)
-    if alone is None:
-        kernels = "Its kernels one by one do not differ"
-        return f"The first kernel that differs is {found.text}. {kernels}"
-    return f"The first kernel that differs is {alone.text}. It is in {title(found.step)}"
+    alone = None
+    if any(map(members_of, plan.steps)):
+        apart = improved(plan.start or plan, constants, {*without, "fuse_elementwise"})
+        alone = first_difference_of(run(apart), recorder)
+    if alone is not None:
+        inside = alone.step.name in members_of(found.step)
+        more = f". It is in {title(found.step)}" if inside else ""
+        return f"The first kernel that differs is {alone.text}{more}"
+    more = ". Its kernels one by one do not differ" if members_of(found.step) else ""
+    return f"The first kernel that differs is {found.text}{more}"
 
 
 # ---- gradients outside ---------------------------------------------------------------------------

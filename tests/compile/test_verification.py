@@ -244,6 +244,22 @@ def test_a_wrong_derivative_of_a_backward_outside_is_found(fault):
     assert "is sigmoid_vjp, where the function calls tanh_vjp" in text
 
 
+def test_a_kernel_whose_result_is_seen_nowhere_is_found(fault):
+    fault("mul_vjp", other_kernel("div_vjp"))
+    w = mg.tensor([2.0, 3.0], requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x + w**2).sum().backward()
+        optimizer.step()
+
+    run = mg.compile(step, verify=True)
+    run(mg.full((2,), 4.0))
+    text = failure(run, mg.full((2,), 4.0))
+    assert "is div_vjp, where the function calls mul_vjp at" in text
+
+
 def test_an_error_of_the_program_alone_is_told(monkeypatch):
     def broken(*_):
         raise ValueError("broken")
