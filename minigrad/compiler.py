@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad._compile.compiled import Compiled, CompiledModule
 from minigrad._compile.loaded import load_program
+from minigrad._compile.options import Options, passes_left_out
 from minigrad.nn.module import Module
 from minigrad.runtime import recorders
 
@@ -24,6 +25,7 @@ def compile(  # noqa: A001 - PyTorch's name
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    verify: bool = False,
 ) -> Any:
     """A function or module whose calls are recorded once, and then run as one program in C.
 
@@ -34,8 +36,17 @@ def compile(  # noqa: A001 - PyTorch's name
 
     A call that cannot be recorded runs as always, with a UserWarning that says why. With
     ``fullgraph`` that is a RuntimeError. ``disable``, or ``MINIGRAD_COMPILE=0`` in the environment,
-    returns the function itself. Without a model this is a decorator. The other arguments are
-    PyTorch's and change nothing. Raises TypeError unless the model can be called.
+    returns the function itself. Without a model this is a decorator.
+
+    With ``verify`` each call that runs a program also runs the function, compares bit for bit all
+    that the two leave, and returns the function's result. A RuntimeError names the first kernel
+    that differs. Such a call costs several times what the function costs, and some milliseconds.
+
+    ``options`` switches passes of the planner on or off: ``{"fuse_elementwise": False}``.
+    ``dynamic``, ``backend`` and ``mode`` are PyTorch's and change nothing.
+
+    Raises TypeError unless the model can be called and ``options`` is a dict of booleans, and
+    ValueError for a pass that does not exist.
 
     >>> import minigrad as mg
     >>> f = mg.compile(lambda x: (x * x).sum())
@@ -43,12 +54,16 @@ def compile(  # noqa: A001 - PyTorch's name
     (tensor(3.), tensor(12.), 1)
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+        passes_left_out(options)
+        return functools.partial(
+            compile, fullgraph=fullgraph, options=options, disable=disable, verify=verify
+        )
     _called("compile", model)
+    without = passes_left_out(options)
     if disable or os.environ.get("MINIGRAD_COMPILE", "").strip() == "0":
         return model
     made = CompiledModule if isinstance(model, Module) else Compiled
-    return made(model, fullgraph)
+    return made(model, Options(bool(fullgraph), bool(verify), without))
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:

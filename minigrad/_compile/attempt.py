@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad._compile.arguments import form_of, is_value, parts
 from minigrad._compile.history import History, NoHistory, outside
+from minigrad._compile.options import PLAIN, Options
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.recorder import Recorder
 from minigrad._compile.surroundings import Surroundings, first_difference
@@ -37,10 +38,13 @@ class Attempt:
         tensors: list[Any],
         others: list[Any],
         surroundings: Surroundings,
+        options: Options = PLAIN,
+        recorder: Recorder | None = None,
     ) -> None:
+        self.options = options
         self.function, self.kind, self.tensors, self.others = function, kind, tensors, others
         self.surroundings = surroundings
-        self.recorder = Recorder()
+        self.recorder = Recorder() if recorder is None else recorder
         self.changes, self.hooks = changes.count, hook_changes.count
         places: dict[int, int] = {}
         for place, x in enumerate(tensors):
@@ -177,6 +181,7 @@ class Attempt:
         roots = [x._edge for x in made]
         history = History(roots, self.begin, self.recorder, self.sources)
         history.metas = [(x.shape, x.dtype) for x in made]
+        history.without = self.options.without
         return history
 
     def _refusal(self, result: Any, outputs: list[Any], objects: list[Any]) -> str:
@@ -195,9 +200,10 @@ class Attempt:
             return "it changes a container that it was given: return the new values instead"
         if _containers(result) & self.containers:
             return "it returns a container that it was given: make a new one"
-        return self._refused_changes()
+        return self.refused_changes()
 
-    def _refused_changes(self) -> str:
+    def refused_changes(self) -> str:
+        """Why no program repeats what the call changed in Python; "" if there is no reason."""
         for x, (_, edge, grad) in zip(self.known, self.before, strict=True):
             if x._edge is not edge and type(x._edge) is Node:
                 return f"it writes a tensor with a history into {self._name(x)}"

@@ -18,10 +18,13 @@ from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
 from minigrad._compile.explanation import Explanation, ProgramExplanation
 from minigrad._compile.in_c import write_c
+from minigrad._compile.options import PLAIN, Options
 from minigrad._compile.program import Misfit
 from minigrad._compile.recorded import Recorded
 from minigrad._compile.saving import save_program
+from minigrad._compile.snapshot import Memo
 from minigrad._compile.surroundings import Surroundings
+from minigrad._compile.verification import verified
 from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
 from minigrad.runtime.batched import running as vmaps
@@ -44,9 +47,9 @@ class Compiled:
     :func:`minigrad.compile` makes these.
     """
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], options: Options = PLAIN) -> None:
         self.function = function
-        self.fullgraph = fullgraph
+        self._options = options
         self.recordings = 0  # how often the function was recorded
         self.reasons: list[str] = []  # why it was recorded again, or runs without a program
         self._recorded: list[Recorded] = []
@@ -72,13 +75,13 @@ class Compiled:
             found = getattr(found, name, None)
         if found is self:  # a decorated function: it is known by its name
             return self.__qualname__
-        return Compiled, (self.function, self.fullgraph)
+        return Compiled, (self.function, self._options)
 
     def __copy__(self) -> Compiled:
-        return Compiled(self.function, self.fullgraph)
+        return Compiled(self.function, self._options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return Compiled(deepcopy(self.function, memo), self.fullgraph)
+        return Compiled(deepcopy(self.function, memo), self._options)
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
@@ -93,6 +96,13 @@ class Compiled:
                         return recorded.stopped(args)
                     except Misfit:
                         break
+        if self._options.verify and recorders.active() is None:
+            with self._lock:  # other threads wait, so that none writes in between
+                return self._called(args, kwargs)
+        return self._called(args, kwargs)
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        """The result of a call that the accelerator did not run."""
         if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []
@@ -109,6 +119,8 @@ class Compiled:
                 reason = recorded.difference(tensors)
                 if reason is None:
                     try:
+                        if self._options.verify:
+                            return verified(recorded, tensors, others, args, kwargs)
                         return recorded.run(tensors, args, kwargs)
                     except Misfit:
                         reason = recorded.misfit(tensors)
@@ -156,7 +168,10 @@ class Compiled:
         raise ValueError("[save] no call with arguments like these was recorded: make it first")
 
     def explain(self) -> Explanation:
-        """Explain what was recorded: kernels, bytes, constants, guards, reasons of recordings.
+        """Explain what was recorded: kernels, chains, bytes, FLOPs, scratch memory, constants.
+
+        ``print`` shows the result as a text. Each of its ``programs`` has the steps before and
+        after planning, and shows them as :meth:`ProgramExplanation.listing`.
 
         >>> import minigrad as mg
         >>> f = mg.compile(lambda x: (x * x).sum())
@@ -190,7 +205,7 @@ class Compiled:
         surroundings = Surroundings([self.function, *others])
         if any(isinstance(x, Uninitialized) for x in surroundings.tensors.values()):
             return self.function(*args, **kwargs)  # a lazy layer makes its parameters first
-        attempt = Attempt(self.function, kind, tensors, others, surroundings)
+        attempt = Attempt(self.function, kind, tensors, others, surroundings, self._options)
         result = attempt.run(args, kwargs)
         if not attempt.recorder.steps and not attempt.recorder.failed:
             self._eager.add(kind)  # there is nothing to record
@@ -199,10 +214,12 @@ class Compiled:
         self._shown = looks
         if reason:
             self.reasons.append(reason)
+        memo = Memo(attempt.recorder) if self._options.verify else None
         recorded, refusal, warm = attempt.recorded(result)
         del attempt  # it held all that the call made
         lib.mg_cache_clear()
         if recorded is not None:
+            recorded.memo = memo
             recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)
             return result
@@ -219,9 +236,9 @@ class Compiled:
         self.reasons.append(f"runs without a program: {reason}")
         name = getattr(self.function, "__name__", type(self.function).__name__)
         text = f"[compile] {name} runs without a program: {reason}"
-        if self.fullgraph:
+        if self._options.fullgraph:
             raise RecordingError(text)
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=5)
 
 
 def _after_fork() -> None:
@@ -251,9 +268,9 @@ class CompiledModule(Module):
     with ``_orig_mod``.
     """
 
-    def __init__(self, module: Module, fullgraph: bool = False) -> None:
+    def __init__(self, module: Module, options: Options = PLAIN) -> None:
         self.__dict__["_orig_mod"] = module
-        self.__dict__["compiled"] = Compiled(module, fullgraph)
+        self.__dict__["compiled"] = Compiled(module, options)
 
     @property
     def training(self) -> bool:
@@ -276,7 +293,7 @@ class CompiledModule(Module):
         """Set an attribute of the module; ``forward`` and what the class defines, of this one."""
         if name == "_orig_mod":
             self.__dict__["_orig_mod"] = value
-            self.__dict__["compiled"] = Compiled(value, self.compiled.fullgraph)
+            self.__dict__["compiled"] = Compiled(value, self.compiled._options)
         elif hasattr(type(self), name):
             super().__setattr__(name, value)
         else:

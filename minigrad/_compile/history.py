@@ -8,17 +8,17 @@ recorded pass fits: for gradients that are differentiated again, or after a writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from minigrad._compile.arguments import each
 from minigrad._compile.folding import fold_constants
-from minigrad._compile.plan import writes
+from minigrad._compile.plan import Plan, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorded import planned
-from minigrad._compile.recorder import NONE, Recorder
+from minigrad._compile.recorder import NONE, Recorder, Step
 from minigrad._tensor.inplace import OVERWRITE, WRITE_VIEW
 from minigrad.autograd.bundle import Bundle
 from minigrad.functions.creation import zeros
@@ -103,6 +103,7 @@ class History:
         self._op = _CallOp(self)
         self._outputs = [_OutputOp(k) for k in range(len(roots))]
         self.metas: list[Any] = []
+        self.without: Collection[str] = ()  # passes of the planner that are left out
         self._passes: dict[Any, list[_Pass]] = {}
         self._without: set[Any] = set()  # choices of outputs that no program repeats
         self._edges, self._sources, self._recorder = {}, {}, None
@@ -258,33 +259,50 @@ class History:
     def _recorded(self, key: Any, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
         """The gradients of a pass that is recorded."""
         recorder = Recorder()
-        try:
-            arrays = [self.array(made, place) for place in range(len(self.slots))]
-        except RuntimeError:  # overwritten; the pass says so if it needs that array
+        if not self.know(recorder, key, made, upstream):
             return self._eagerly(node, made, upstream, False)
-        for place, array in enumerate(arrays):
-            recorder.know("kept", array, place)
-        for k, g in enumerate(upstream):
-            if g is not None and key[k] == k:
-                recorder.know("upstream", g._h, k)
-        if len(recorder.values) != len(arrays) + len({k for k in key if k is not None}):
-            return self._eagerly(node, made, upstream, False)  # a gradient is a kept array
-        recorder.begin(self.since)
-        try:
-            found = self._eagerly(node, made, upstream, False)
-        except RecordingError:
-            found = None
-        finally:
-            recorder.end()
+        found = self.watched(recorder, node, made, upstream)
         if found is None:
             self._without.add(key)
             return self._eagerly(node, made, upstream, False)
-        one = None if recorder.failed or recorder.events else _Pass.of(recorder, found)
+        one = (
+            None if recorder.failed or recorder.events else _Pass.of(recorder, found, self.without)
+        )
         if one is None:
             self._without.add(key)
         else:
             self._passes[key].append(one)
         return found
+
+    def know(self, recorder: Recorder, key: Any, made: _Made, upstream: list[Any]) -> bool:
+        """Tell a recorder of the arrays of a pass. False if no pass can be recorded."""
+        try:
+            arrays = [self.array(made, place) for place in range(len(self.slots))]
+        except RuntimeError:  # overwritten; the pass says so if it needs that array
+            return False
+        for place, array in enumerate(arrays):
+            recorder.know("kept", array, place)
+        for k, g in enumerate(upstream):
+            if g is not None and key[k] == k:
+                recorder.know("upstream", g._h, k)
+        # a gradient may be a kept array
+        return len(recorder.values) == len(arrays) + len({k for k in key if k is not None})
+
+    def watched(
+        self, recorder: Recorder, node: Node, made: _Made, upstream: list[Any]
+    ) -> list[Any] | None:
+        """The gradients of a pass that a recorder writes down; None if it reads values."""
+        recorder.begin(self.since)
+        try:
+            return self._eagerly(node, made, upstream, False)
+        except RecordingError:
+            return None
+        finally:
+            recorder.end()
+
+    def passes(self) -> list[_Pass]:
+        """The recorded backward passes."""
+        return [one for found in self._passes.values() for one in found]
 
     def array(self, made: _Made, place: int) -> Array:
         """A kept array. Raises RuntimeError if it is watched and was overwritten."""
@@ -315,14 +333,20 @@ class _Made:
 class _Pass:
     """A recorded backward pass."""
 
+    plan: Plan
+    constants: range  # their slots
+    order: list[int]  # the recorder's slots by their number in the plan
+    steps: list[Step]  # that were recorded
+
     def __init__(self, program: Program, sources: list[Any], results: list[Any]) -> None:
         self.program = program
         self.sources = sources  # of the given arrays: a kind, and a place or an array
         self.results = results  # for each end the number of a result or None, and if it is shared
 
     @classmethod
-    def of(cls, recorder: Recorder, found: list[Any]) -> _Pass | None:
+    def of(cls, recorder: Recorder, found: list[Any], without: Collection[str]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
+        steps = recorder.steps
         fold_constants(recorder, [g._h for g in found if g is not None])
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
@@ -339,7 +363,7 @@ class _Pass:
         results = sorted({numbers[slot] for slot in asked})
         count = sum(values[k].kind == "constant" for k in given)
         constants = range(len(given) - count, len(given))
-        plan = planned(recorder, order, len(given), constants, numbers, results)
+        plan = planned(recorder, order, len(given), constants, numbers, results, without)
         if any(plan.layouts[s].root in plan.given_roots() for x in plan.steps for s in writes(x)):
             return None
         arrays = [values[k].array for k in given]
@@ -356,19 +380,28 @@ class _Pass:
             (v.kind, v.array if v.kind in ("hidden", "constant") else v.source)
             for v in (values[k] for k in given)
         ]
-        return cls(program, sources, list(zip(places, shared, strict=True)))
+        one = cls(program, sources, list(zip(places, shared, strict=True)))
+        one.plan, one.constants, one.order, one.steps = plan, constants, order, steps
+        return one
 
-    def run(self, history: History, made: _Made, upstream: list[Any]) -> list[Any] | None:
-        """The gradients, or None if this pass does not fit now."""
-        given = []
+    def given(self, history: History, made: _Made, upstream: list[Any]) -> list[Array] | None:
+        """The arrays of the pass, or None if one was overwritten."""
+        given: list[Array] = []
         for kind, x in self.sources:
             if kind == "kept":
                 try:
                     given.append(history.array(made, x))
-                except RuntimeError:  # overwritten: the nodes say where
+                except RuntimeError:  # the nodes say where
                     return None
             else:
                 given.append(upstream[x]._h if kind == "upstream" else x)
+        return given
+
+    def run(self, history: History, made: _Made, upstream: list[Any]) -> list[Any] | None:
+        """The gradients, or None if this pass does not fit now."""
+        given = self.given(history, made, upstream)
+        if given is None:
+            return None
         try:
             found = self.program.run(given, [], [])
         except (Differs, Misfit):

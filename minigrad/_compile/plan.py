@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from minigrad._compile.recorder import NONE, Step
@@ -46,6 +46,9 @@ class Plan:
     steps: tuple[Step, ...]
     results: tuple[int, ...]
     numbers: Mapping[int, float]  # the values of Python's numbers, by slot
+    origins: tuple[int, ...] = ()  # for each slot its number before ``compact``
+    start: Plan | None = None  # the plan before the passes
+    counts: Mapping[str, int] = field(default_factory=dict)  # steps that each pass took away
 
     def with_steps(self, steps: Sequence[Step]) -> Plan:
         """The same plan with other steps."""
@@ -153,4 +156,5 @@ def compact(plan: Plan) -> Plan:
         steps=tuple(steps),
         results=tuple([to[slot] for slot in plan.results]),
         numbers={to[slot]: value for slot, value in plan.numbers.items() if slot in to},
+        origins=tuple(used),
     )

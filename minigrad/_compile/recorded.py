@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace as replace_fields
 from functools import partial
 from operator import is_
 from typing import Any
@@ -28,7 +29,7 @@ from minigrad.tape.hooks import hook_changes, hooks_of, watchers
 from minigrad.tape.node import LEAF, Node
 from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
 
-__all__ = ["Recorded", "planned"]
+__all__ = ["Recorded", "improved", "planned"]
 
 
 class Recorded:
@@ -50,7 +51,7 @@ class Recorded:
     ) -> None:
         recorder, surroundings = attempt.recorder, attempt.surroundings
         self.kind = attempt.kind
-        self.function = attempt.function
+        self.function, self.options = attempt.function, attempt.options
         self.steps = recorder.steps
         self._remember(attempt, attempt.uses_grads or bool(grads) or _reads_grads(recorder))
         arrays = [x._h for x in (*left, *[x for _, x in moved])]
@@ -197,9 +198,15 @@ class Recorded:
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
         """The plan of the program, after all passes."""
+        results, without = self._results, self.options.without
+        constants = self.constant_slots
+        return planned(recorder, self._order, self._given, constants, numbers, results, without)
+
+    @property
+    def constant_slots(self) -> range:
+        """The slots of constants in the plan."""
         first = self._given - len(self._drawn) - len(self._constants)
-        constants = range(first, first + len(self._constants))
-        return planned(recorder, self._order, self._given, constants, numbers, self._results)
+        return range(first, first + len(self._constants))
 
     def _result(self, array: Any, recorder: Recorder, numbers: dict[int, int]) -> int:
         """The place of an array among the results of the program."""
@@ -275,6 +282,7 @@ class Recorded:
         return self.surroundings.names.get(id(target), "a tensor")
 
     argument_names: list[str] = []  # noqa: RUF012 - set when the arguments are known
+    memo: Any = None  # what a verification needs to know
 
     def _array(self, place: tuple[str, Any], tensors: list[Any]) -> Any:
         kind, target = place
@@ -324,6 +332,8 @@ class Recorded:
         if speed is None or not self._plain or self.acts or self._undo or self._moved:
             return None
         if self._history is not None or self.links or self._merged or any(self._own):
+            return None
+        if self.options.verify:
             return None
         made = [k for k, (source, *_) in enumerate(self.left) if source == "made"]
         shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
@@ -521,8 +531,9 @@ def planned(
     constants: Sequence[int],
     numbers: dict[int, int],
     results: Sequence[int],
+    without: Collection[str] = (),
 ) -> Plan:
-    """The plan of what was recorded, after all passes.
+    """The plan of what was recorded, after all passes but those ``without`` which it is made.
 
     ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
     """
@@ -534,10 +545,17 @@ def planned(
         tuple(results),
         {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
     )
-    plan = own_constants(plan, constants)
-    for improve in PASSES.values():
-        plan = improve(plan)
-    return compact(plan)
+    return improved(plan, constants, without)
+
+
+def improved(start: Plan, constants: Sequence[int], without: Collection[str]) -> Plan:
+    """A plan after all passes but those ``without`` which it is made."""
+    plan, counts = own_constants(start, constants), dict[str, int]()
+    for name, improve in PASSES.items():
+        if name not in without:
+            before, plan = len(plan.steps), improve(plan)
+            counts[name] = before - len(plan.steps)
+    return replace_fields(compact(plan), start=start, counts=counts)
 
 
 def _renumbered(step: Step, numbers: dict[int, int]) -> Step:

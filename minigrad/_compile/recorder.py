@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from minigrad.autograd.upstream import one
 from minigrad.runtime import recorders
-from minigrad.runtime.accelerator import speed
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
 from minigrad.runtime.recorders import RecordingError
@@ -123,8 +123,8 @@ class Recorder:
 
         Arrays that are unknown and older than ``since``, or than now, are constants.
         """
-        for code in (lib.MG_FLOAT32, lib.MG_FLOAT64) if speed is not None else ():
-            speed.one(code)  # made at first use, by no call that is told
+        for code in (lib.MG_FLOAT32, lib.MG_FLOAT64):
+            one(code)  # made at first use and kept
         self.start = int(lib.mg_clock_tick()) if since is None else since
         self.finds_older = since is not None
         recorders.own.recorder = self

@@ -10,18 +10,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.runtime.dtypes import by_code
-from minigrad.runtime.native import Array, Saved, names
+from minigrad.runtime.native import Array, Saved, lib, names, signatures
 
-__all__ = ["cost"]
+__all__ = ["REDUCTIONS", "Sized", "chain_members", "cost"]
 
 _ITEMSIZE = {code: dtype.itemsize for code, dtype in by_code.items()}
 
 
+class Sized(NamedTuple):
+    """An array of which only the dtype and the shape are known, as of a planned step."""
+
+    dtype: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+
 def cost(name: str, args: Sequence[Any], made: Any) -> tuple[int, int]:
-    """Bytes and operations of a call that is known by its arguments and its result."""
+    """Bytes and operations of a call that is known by its arguments and its result.
+
+    Arrays may be given as :class:`Sized`, and saved arrays as a list.
+    """
     if name in _FREE:
         return 0, 0
     given = _arrays(args)
@@ -39,19 +54,20 @@ def cost(name: str, args: Sequence[Any], made: Any) -> tuple[int, int]:
     return count, _STEPS.get(name, 1) * max([x.size for x in (*given, *out)], default=0)
 
 
-def _arrays(given: Sequence[Any]) -> list[Array]:
+def _arrays(given: Sequence[Any]) -> list[Any]:
     """The arrays among arguments."""
-    found: list[Array] = []
+    found: list[Any] = []
     for x in given:
-        if isinstance(x, Array):
+        if isinstance(x, (Array, Sized)):
             found.append(x)
         elif isinstance(x, (tuple, list)):
             found += _arrays(x)
     return found
 
 
-# Kernels that move no memory: views, numbers, and what is not yet filled.
+# Kernels that move no memory: views, numbers, and what is not yet filled. Questions count as none.
 _FREE = {name for name in names if name.startswith("view_")}
+_FREE |= {name for name, kind in zip(names, signatures, strict=True) if kind.endswith("?")}
 _FREE |= {"empty", "borrow", "python_float", "python_int", "python_bool", "set_num_threads"}
 # Kernels that move or fill memory and compute nothing.
 _MOVES = {
@@ -152,6 +168,52 @@ def _distances_vjp(args: Any, out: Any) -> int:
     return 6 * args[0].size * args[1].shape[-1]
 
 
+def chain_members(code: Sequence[int]) -> list[str]:
+    """The kernels of a chain from its code, which chain.inc.c describes.
+
+    A derivative by both operands is two instructions of one kernel.
+    """
+    found: list[str] = []
+    at, before = 2 + code[1], None
+    while at < len(code):
+        kind, op, place, count = code[at : at + 4]
+        inputs = code[at + 4 : at + 4 + count]
+        at += 5 + count
+        if kind == lib.MG_CHAIN_WHERE or kind == lib.MG_CHAIN_CLAMP:
+            found.append("where" if kind == lib.MG_CHAIN_WHERE else "clamp")
+        elif kind == lib.MG_CHAIN_FORWARD:
+            found.append(names[op])
+        elif not place or before != (op, inputs):
+            found.append(f"{names[op]}_vjp")
+        before = (op, inputs) if kind == lib.MG_CHAIN_VJP and not place else None
+    return found
+
+
+# Reductions that end a chain, by their number in C.
+REDUCTIONS = {lib.MG_SUM: "sum", lib.MG_MEAN: "mean", lib.MG_MAX: "amax", lib.MG_MIN: "amin"}
+
+
+def _chain(args: Any, out: Any) -> int:
+    """One operation for each element of each kernel in it that computes."""
+    size = max([x.size for x in (*args[1], *out)], default=0)
+    return sum([name not in _MOVES for name in chain_members(args[2])]) * size
+
+
+def _chain_reduce(args: Any, out: Any) -> int:
+    """Those of the chain, and one for each element that is reduced."""
+    return _chain(args[4:], out) + max([x.size for x in args[5]], default=0)
+
+
+def _optimizer(*counts: int) -> Callable[[Any, Any], int]:
+    """The count for a step of an optimizer, by how many arrays of state it has."""
+
+    def count(args: Any, out: Any) -> int:
+        kept = sum([isinstance(x, (list, tuple)) and bool(x) for x in args[2:5]])
+        return counts[kept] * sum([p.size for p in args[0]])
+
+    return count
+
+
 _FORMULAS: dict[str, Callable[[Any, Any], int]] = {
     "matmul": _product,
     "linear": _linear,
@@ -172,4 +234,11 @@ _FORMULAS: dict[str, Callable[[Any, Any], int]] = {
     "solve_triangular": _triangular,
     "cdist": _distances,
     "cdist_vjp": _distances_vjp,
+    "chain": _chain,
+    "chain_reduce": _chain_reduce,
+    # p -= lr * g, and the update of each running mean, with a root and a division where squares
+    # are among them. Weight decay is not counted.
+    "sgd_step": _optimizer(2, 5),
+    "adam_step": _optimizer(0, 0, 13, 14),
+    "rmsprop_step": _optimizer(0, 9, 11, 13),
 }

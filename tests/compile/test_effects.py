@@ -118,3 +118,17 @@ def test_hidden_memory_is_written_where_it_is():
     for k in range(1, 4):
         assert compiled(mg.ones(2)).tolist() == [2.0 * k, 2.0 * k]
         assert hidden.state.tolist() == [k, k]
+
+
+def test_the_first_backward_of_a_process_leaves_a_program(fresh):
+    program = """
+import minigrad as mg
+w = mg.ones(2, requires_grad=True)
+def step(x):
+    (w * x).sum().backward()
+f = mg.compile(step, fullgraph=True)
+f(mg.ones(2)), f(mg.ones(2)), f(mg.ones(2))
+print(w.grad.tolist(), f.recordings)
+"""
+    for tape in ("c", "python"):
+        assert fresh(program, MINIGRAD_TAPE=tape).strip() == "[3.0, 3.0] 2"

@@ -1,6 +1,8 @@
 """Passes of the planner: each takes a plan and returns one that computes the same in less time.
 
 A pass is a function of a :class:`~minigrad._compile.plan.Plan`. ``PASSES`` lists them in order.
+What a step makes keeps its slot: a slot has the values of the recorded step that made it, at the
+time of the step. A verified call compares by that. New slots are numbered after those of the plan.
 """
 
 from __future__ import annotations
