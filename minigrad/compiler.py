@@ -45,8 +45,8 @@ def compile(  # noqa: A001 - PyTorch's name
     ``options`` switches passes of the planner on or off: ``{"fuse_elementwise": False}``.
     ``dynamic``, ``backend`` and ``mode`` are PyTorch's and change nothing.
 
-    Raises TypeError unless the model can be called and ``options`` is a dict of booleans, and
-    ValueError for a pass that does not exist.
+    Raises TypeError unless the model can be called and ``options`` is a dict of booleans. Options
+    that are no passes, such as those of PyTorch's compiler, change nothing and warn.
 
     >>> import minigrad as mg
     >>> f = mg.compile(lambda x: (x * x).sum())

@@ -347,7 +347,8 @@ class _Pass:
     def of(cls, recorder: Recorder, found: list[Any], without: Collection[str]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
         steps = recorder.steps
-        fold_constants(recorder, [g._h for g in found if g is not None])
+        if "fold_constants" not in without:
+            fold_constants(recorder, [g._h for g in found if g is not None])
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
         asked = [slot for slot in ends if slot is not None]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from minigrad._compile.passes import PASSES
 
 __all__ = ["PLAIN", "Options", "passes_left_out"]
+
+SWITCHES = ("fold_constants", *PASSES)
 
 
 class Options(NamedTuple):
@@ -24,18 +27,24 @@ PLAIN = Options()
 def passes_left_out(options: Mapping[str, Any] | None) -> frozenset[str]:
     """The passes that are switched off, from a dict of names and booleans.
 
-    Raises TypeError for anything else than such a dict, and ValueError for an unknown name.
+    A UserWarning names options that are no passes, such as those of PyTorch's compiler. Raises
+    TypeError for anything else than a dict, and for a pass that is neither True nor False.
     """
     if options is None:
         return frozenset()
-    if not isinstance(options, Mapping) or not all(isinstance(x, bool) for x in options.values()):
+    known = dict(options) if isinstance(options, Mapping) else None
+    others = [name for name in known or () if name not in SWITCHES]
+    chosen = {name: on for name, on in (known or {}).items() if name in SWITCHES}
+    if known is None or not all(isinstance(on, bool) for on in chosen.values()):
         raise TypeError(
             f"[compile] options is {options!r}, but must be a dict of passes that are switched on "
             'or off: {"fuse_elementwise": False}'
         )
-    for name in options:
-        if name not in PASSES:
-            raise ValueError(
-                f"[compile] options: there is no pass {name!r}; there are {', '.join(PASSES)}"
-            )
-    return frozenset([name for name, on in options.items() if not on])
+    if others:
+        warnings.warn(
+            f"[compile] options: {others[0]!r} is no pass and changes nothing; the passes are "
+            f"{', '.join(SWITCHES)}",
+            UserWarning,
+            stacklevel=3,
+        )
+    return frozenset([name for name, on in chosen.items() if not on])

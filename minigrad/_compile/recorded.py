@@ -55,7 +55,8 @@ class Recorded:
         self.steps = recorder.steps
         self._remember(attempt, attempt.uses_grads or bool(grads) or _reads_grads(recorder))
         arrays = [x._h for x in (*left, *[x for _, x in moved])]
-        fold_constants(recorder, arrays)
+        if "fold_constants" not in self.options.without:
+            fold_constants(recorder, arrays)
         slots = [recorder.slot_of(array) for array in arrays]
         kept = [slot for slot in slots if slot is not None]
         self._lay_out(recorder, [*kept, *(history.slots if history else ())])

@@ -213,7 +213,7 @@ def test_a_pass_is_left_out_of_the_backward_too():
     assert "chain" not in backward.kernels
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", ["fold_constants", *PASSES])
 def test_every_pass_can_be_left_out_by_its_name(name):
     run = mg.compile(lambda x: (x * x).sum(), options={name: False}, verify=True)
     for _ in range(3):
@@ -235,11 +235,16 @@ def test_passes_that_are_on_and_decorators():
     assert wrapped.explain().programs[0].without == ["fuse_elementwise"]
 
 
-def test_unknown_passes_and_other_options_are_errors():
-    with pytest.raises(ValueError, match=r"\[compile\] options: there is no pass 'fuse'; there ar"):
-        mg.compile(abs, options={"fuse": False})
-    with pytest.raises(ValueError, match="there is no pass 'max_autotune'"):
-        mg.compile(options={"max_autotune": True})
+def test_options_of_other_compilers_warn_and_change_nothing():
+    text = r"'triton.cudagraphs' is no pass and changes nothing; the passes are"
+    with pytest.warns(UserWarning, match=text):
+        run = mg.compile(lambda x: x + 1, options={"triton.cudagraphs": True, "max_threads": 4})
+    assert run(mg.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.warns(UserWarning, match="the passes are fold_constants, drop_aliases"):
+        mg.compile(options={"fuse": False})
+
+
+def test_other_values_of_passes_are_errors():
     with pytest.raises(TypeError, match=r"options is \['fuse_elementwise'\], but must be a dict"):
         mg.compile(abs, options=["fuse_elementwise"])
     with pytest.raises(TypeError, match="must be a dict of passes"):

@@ -40,6 +40,13 @@ def test_constants_are_computed_once(function):
     assert sum(kernels(c).values()) == 1
 
 
+def test_constants_are_not_folded_if_that_is_switched_off():
+    c = mg.compile(positions, fullgraph=True, options={"fold_constants": False})
+    for _ in range(2):
+        assert mg.equal(c(mg.ones(3, 3)), positions(mg.ones(3, 3)))
+    assert "arange" in kernels(c)
+
+
 def test_a_folded_result_is_a_new_array_for_each_call():
     def f(x):
         return x + 1, mg.arange(3) * 2
