@@ -40,6 +40,10 @@ MOST_PASSES = 4  # recorded passes for one choice of outputs that have a gradien
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), Row, DType)
 
 
+# Arrays that one call keeps for its backward: groups that are pinned, and those in arguments.
+Made = tuple[tuple[Saved, ...], tuple[Array, ...]]
+
+
 class NoHistory(Exception):  # noqa: N818 - no error: the function runs without a program
     """The graph of a call cannot be made again; the message says why."""
 
@@ -99,8 +103,9 @@ class History:
         self._where = {
             p: (g, i) for g, group in enumerate(self.groups) for i, p in enumerate(group)
         }
-        self._op = _CallOp(self)
-        self._outputs = [_OutputOp(k) for k in range(len(roots))]
+        self._loose_at = {place: k for k, place in enumerate(self.loose)}
+        self.op = _CallOp(self)
+        self.outputs = [_OutputOp(k) for k in range(len(roots))]
         self.metas: list[Any] = []
         self._passes: dict[Any, list[_Pass]] = {}
         self._without: set[Any] = set()  # choices of outputs that no program repeats
@@ -184,13 +189,13 @@ class History:
         ``parents`` are the edges at which its graph ends, in the order of ``ends``.
         """
         saved = [save(*[None if p < 0 else arrays[p] for p in group]) for group in self.groups]
-        made = _Made(saved, {p: arrays[p] for p in self.loose})
-        node = record(self._op, made, (), None, *parents)
+        made = tuple(saved), tuple([arrays[p] for p in self.loose])
+        node = record(self.op, made, (), None, *parents)
         if len(self.roots) == 1:
             return [node]
-        return [record(op, None, (), None, node) for op in self._outputs]
+        return [record(op, None, (), None, node) for op in self.outputs]
 
-    def again(self, made: _Made, parents: Sequence[Any]) -> tuple[list[Node], list[Node]]:
+    def again(self, made: Made, parents: Sequence[Any]) -> tuple[list[Node], list[Node]]:
         """The edges at which the recorded graph ends and those of its results, of new nodes."""
         ends = [record(outside, None, (), None, parent) for parent in parents]
         nodes: list[Node] = []
@@ -204,12 +209,12 @@ class History:
             if type(x) is not _Hole:
                 return each(fill, x)
             if type(x.of) is SavedValues:
-                return x.of.like(made.saved[x.place], edge(x.edge))
-            array = made.loose[x.place]
+                return x.of.like(made[0][x.place], edge(x.edge))
+            array = made[1][self._loose_at[x.place]]
             return array if x.of is None else wrap(array, edge(x.edge))
 
         for kept in self._nodes:
-            saved = None if kept.group < 0 else made.saved[kept.group]
+            saved = None if kept.group < 0 else made[0][kept.group]
             parents = tuple([edge(number) for number in kept.parents])
             nodes.append(new_node(kept.op, saved, fill(kept.args), kept.meta, parents))
         return ends, [edge(number) for number in self.roots]
@@ -225,7 +230,7 @@ class History:
             return self._by_program(node, made, upstream)
         return self._eagerly(node, made, upstream, graph)
 
-    def _eagerly(self, node: Node, made: _Made, upstream: list[Any], graph: bool) -> list[Any]:
+    def _eagerly(self, node: Node, made: Made, upstream: list[Any], graph: bool) -> list[Any]:
         ends, roots = self.again(made, node.parents or ())
         pairs = [(edge, g) for edge, g in zip(roots, upstream, strict=True) if g is not None]
         edges, given = [edge for edge, _ in pairs], [g for _, g in pairs]
@@ -240,7 +245,7 @@ class History:
             results.append(g)
         return results
 
-    def _by_program(self, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
+    def _by_program(self, node: Node, made: Made, upstream: list[Any]) -> list[Any]:
         first: dict[Any, int] = {}
         key = tuple(
             [None if g is None else first.setdefault(_memory(g), k) for k, g in enumerate(upstream)]
@@ -254,7 +259,7 @@ class History:
             return self._eagerly(node, made, upstream, False)
         return self._recorded(key, node, made, upstream)
 
-    def _recorded(self, key: Any, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
+    def _recorded(self, key: Any, node: Node, made: Made, upstream: list[Any]) -> list[Any]:
         """The gradients of a pass that is recorded."""
         recorder = Recorder()
         try:
@@ -285,12 +290,12 @@ class History:
             self._passes[key].append(one)
         return found
 
-    def array(self, made: _Made, place: int) -> Array:
+    def array(self, made: Made, place: int) -> Array:
         """A kept array. Raises RuntimeError if it is watched and was overwritten."""
         if place in self._where:
             group, i = self._where[place]
-            return saved_handle(made.saved[group], i)
-        return made.loose[place]
+            return saved_handle(made[0][group], i)
+        return made[1][self._loose_at[place]]
 
 
 def _is_plain(g: Any) -> bool:
@@ -301,14 +306,6 @@ def _is_plain(g: Any) -> bool:
 def _memory(g: Any) -> Any:
     h = g._h
     return h.buffer, h.data, h.shape, h.strides
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """Arrays that one call keeps for its backward: pinned, and in arguments by place."""
-
-    saved: list[Any]
-    loose: dict[int, Array]
 
 
 class _Pass:
@@ -356,7 +353,7 @@ class _Pass:
         ]
         return cls(program, sources, list(zip(places, shared, strict=True)))
 
-    def run(self, history: History, made: _Made, upstream: list[Any]) -> list[Any] | None:
+    def run(self, history: History, made: Made, upstream: list[Any]) -> list[Any] | None:
         """The gradients, or None if this pass does not fit now."""
         given = []
         for kind, x in self.sources:
