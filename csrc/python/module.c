@@ -131,6 +131,7 @@ static PyMethodDef speed_functions[] = {
     METHOD("into_grads", engine_into_grads, METH_FASTCALL),
     METHOD("run_pass", engine_gradients, METH_VARARGS),
     METHOD("rule", vjp_rule, METH_VARARGS),
+    METHOD("replayed_pass", replayed_pass, METH_O),
     METHOD("one", engine_one, METH_O),
     METHOD("grad_uses", tensor_grad_uses, METH_NOARGS),
     METHOD("pass_depth", engine_depth, METH_NOARGS),

@@ -252,6 +252,7 @@ PyObject *speed_split(PyObject *module, PyObject *args);
 
 /* The classes Replay and Caller. */
 bool replay_make_types(PyObject *module);
+PyObject *replayed_pass(PyObject *module, PyObject *description);
 
 /* ---- lists ---- */
 

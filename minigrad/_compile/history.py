@@ -8,8 +8,9 @@ recorded pass fits: for gradients that are differentiated again, or after a writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +25,7 @@ from minigrad.functions.creation import zeros
 from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import Row
 from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
 from minigrad.runtime.dtypes import DType
 from minigrad.runtime.native import Array, Saved, call, kernels, save, saved_handle
 from minigrad.runtime.recorders import RecordingError
@@ -37,6 +39,13 @@ __all__ = ["History", "NoHistory", "outside"]
 
 MOST_PASSES = 4  # recorded passes for one choice of outputs that have a gradient
 
+_FROM_SAVED, _FROM_LOOSE, _FROM_UPSTREAM, _FROM_CONSTANT = range(4)
+_OPERATIONS = (
+    kernels.program_run,
+    kernels.program_take,
+    kernels.program_end,
+    kernels.view_alias,
+)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), Row, DType)
 
 
@@ -205,19 +214,21 @@ class History:
                 return None
             return nodes[number] if number >= 0 else ends[-1 - number]
 
-        def fill(x: Any) -> Any:
-            if type(x) is not _Hole:
-                return each(fill, x)
-            if type(x.of) is SavedValues:
-                return x.of.like(made[0][x.place], edge(x.edge))
-            array = made[1][self._loose_at[x.place]]
-            return array if x.of is None else wrap(array, edge(x.edge))
-
         for kept in self._nodes:
             saved = None if kept.group < 0 else made[0][kept.group]
             parents = tuple([edge(number) for number in kept.parents])
-            nodes.append(new_node(kept.op, saved, fill(kept.args), kept.meta, parents))
+            args = self._filled(kept.args, made, edge)
+            nodes.append(new_node(kept.op, saved, args, kept.meta, parents))
         return ends, [edge(number) for number in self.roots]
+
+    def _filled(self, x: Any, made: Made, edge: Callable[[int | None], Any]) -> Any:
+        """The arguments of a node, with arrays in place of holes."""
+        if type(x) is not _Hole:
+            return each(lambda item: self._filled(item, made, edge), x)
+        if type(x.of) is SavedValues:
+            return x.of.like(made[0][x.place], edge(x.edge))
+        array = made[1][self._loose_at[x.place]]
+        return array if x.of is None else wrap(array, edge(x.edge))
 
     # ---- backward ----
 
@@ -246,11 +257,10 @@ class History:
         return results
 
     def _by_program(self, node: Node, made: Made, upstream: list[Any]) -> list[Any]:
-        first: dict[Any, int] = {}
-        key = tuple(
-            [None if g is None else first.setdefault(_memory(g), k) for k, g in enumerate(upstream)]
-        )
-        passes = self._passes.setdefault(key, [])
+        key = _key(upstream)
+        passes = self._passes.get(key)
+        if passes is None:
+            passes = self._passes[key] = []
         for one in passes:
             found = one.run(self, made, upstream)
             if found is not None:
@@ -283,12 +293,24 @@ class History:
         if found is None:
             self._without.add(key)
             return self._eagerly(node, made, upstream, False)
-        one = None if recorder.failed or recorder.events else _Pass.of(recorder, found)
+        one = None if recorder.failed or recorder.events else _Pass.of(self, recorder, found)
         if one is None:
             self._without.add(key)
         else:
             self._passes[key].append(one)
+            if key == (0,) and one.fast is not None:
+                self.op.passes.append(one)
         return found
+
+    def source(self, kind: str, x: Any) -> tuple[int, int, Any]:
+        """Where the accelerator finds an array of a pass: see csrc/python/replayed_pass.c."""
+        if kind == "upstream":
+            return _FROM_UPSTREAM, x, 0
+        if kind != "kept":
+            return _FROM_CONSTANT, 0, x
+        if x in self._where:
+            return (_FROM_SAVED, *self._where[x])
+        return _FROM_LOOSE, self._loose_at[x], 0
 
     def array(self, made: Made, place: int) -> Array:
         """A kept array. Raises RuntimeError if it is watched and was overwritten."""
@@ -303,6 +325,16 @@ def _is_plain(g: Any) -> bool:
     return type(g) is result_type() and type(g._h) is Array
 
 
+def _key(upstream: list[Any]) -> tuple[int | None, ...]:
+    """For each gradient the number of the first one on the same memory, or None."""
+    if len(upstream) == 1:
+        return (0,) if upstream[0] is not None else (None,)
+    first: dict[Any, int] = {}
+    return tuple(
+        [None if g is None else first.setdefault(_memory(g), k) for k, g in enumerate(upstream)]
+    )
+
+
 def _memory(g: Any) -> Any:
     h = g._h
     return h.buffer, h.data, h.shape, h.strides
@@ -311,13 +343,21 @@ def _memory(g: Any) -> Any:
 class _Pass:
     """A recorded backward pass."""
 
-    def __init__(self, program: Program, sources: list[Any], results: list[Any]) -> None:
+    def __init__(
+        self, history: History, program: Program, sources: list[Any], results: list[Any]
+    ) -> None:
         self.program = program
         self.sources = sources  # of the given arrays: a kind, and a place or an array
         self.results = results  # for each end the number of a result or None, and if it is shared
+        self.fast: Any = None
+        if speed is not None:
+            places = tuple([history.source(kind, x) for kind, x in sources])
+            self.fast = speed.replayed_pass(
+                (program.address, places, tuple(program.results), tuple(results), _OPERATIONS)
+            )
 
     @classmethod
-    def of(cls, recorder: Recorder, found: list[Any]) -> _Pass | None:
+    def of(cls, history: History, recorder: Recorder, found: list[Any]) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
         values = recorder.values
         ends = [None if g is None else recorder.slot_of(g._h) for g in found]
@@ -351,10 +391,16 @@ class _Pass:
             (v.kind, v.array if v.kind in ("hidden", "constant") else v.source)
             for v in (values[k] for k in given)
         ]
-        return cls(program, sources, list(zip(places, shared, strict=True)))
+        return cls(history, program, sources, list(zip(places, shared, strict=True)))
 
     def run(self, history: History, made: Made, upstream: list[Any]) -> list[Any] | None:
         """The gradients, or None if this pass does not fit now."""
+        if self.fast is not None:
+            gradients = self.fast(made, upstream)
+            if gradients is NotImplemented:
+                gradients = self.stopped()
+            if gradients is not ...:
+                return gradients
         given = []
         for kind, x in self.sources:
             if kind == "kept":
@@ -364,8 +410,15 @@ class _Pass:
                     return None
             else:
                 given.append(upstream[x]._h if kind == "upstream" else x)
+        return self._of(partial(self.program.run, given, [], []))
+
+    def stopped(self) -> Any:
+        """The gradients after the accelerator's run stopped; Ellipsis if it did not begin."""
+        return ... if self.program.is_busy() else self._of(self.program.finish)
+
+    def _of(self, run: Callable[[], list[Array]]) -> list[Any] | None:
         try:
-            found = self.program.run(given, [], [])
+            found = run()
         except (Differs, Misfit):
             return None
         return [None if k is None else _gradient(found[k], shared) for k, shared in self.results]
@@ -383,8 +436,16 @@ class _CallOp:
 
     def __init__(self, history: History) -> None:
         self.history = history
+        self.passes: list[_Pass] = []  # for a gradient of the only result
 
     def vjp(self, node: Node, g: Any) -> list[Any]:
+        if self.passes and not recorders.running and not watchers and type(g) is result_type():
+            for one in self.passes:
+                found = one.fast(node.saved, [g])
+                if type(found) is list:
+                    return found
+                if found is NotImplemented and type(found := one.stopped()) is list:
+                    return found
         return self.history.backward(node, self._upstream(g), False)
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:

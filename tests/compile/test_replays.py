@@ -558,3 +558,11 @@ def test_threads_with_draws_and_steps():
         thread.join()
     assert not errors
     assert w.tolist() == [-602.0] * 4
+
+
+def test_a_recorded_backward_leaves_no_arrays_saved(no_gc):
+    w = mg.ones(3, requires_grad=True)
+    f = mg.compile(lambda x: (x * w).exp())
+    for _ in range(3):
+        f(mg.ones(3, requires_grad=True)).sum().backward()
+        assert w._h.pins == 0
