@@ -38,12 +38,15 @@ enum {
     PART_LEFT,     /* tuple of (kind, number or target, edge) */
     PART_GRADS,    /* tuple of (target, number of what is left or None) */
     PART_OUTPUTS,  /* tuple: numbers of what is left */
-    PART_FILL,     /* None, or a function of the list of outputs */
+    PART_FILL,     /* the result as replay_part takes it, or a function of the list of outputs */
     PART_BEGIN,    /* None, or a function that notes how to undo what events do */
     PART_STOPPED,  /* function: the result after the program stopped */
     PART_OPERATIONS, /* tuple of numbers: run, accepts, take, end */
     PARTS,
 };
+
+/* Containers in a result. */
+enum { PARTS_TUPLE, PARTS_LIST, PARTS_DICT };
 
 enum { MOST_VALUES = 64, FEW_BYTES = 4096 };
 
@@ -761,10 +764,34 @@ static void replay_grads(const replay_run *c) {
     }
 }
 
+/* A part of the result: the next output for Ellipsis, the value for (value,), else a container from
+ * (kind, parts, keys). */
+static PyObject *replay_part(const replay_run *c, PyObject *part, Py_ssize_t *next) {
+    if (part == Py_Ellipsis) return Py_NewRef(c->left[c->r->outputs[(*next)++]]);
+    if (PyTuple_Size(part) == 1) return Py_NewRef(PyTuple_GetItem(part, 0));
+    Py_ssize_t kind = item_number(part, 0);
+    PyObject *parts = PyTuple_GetItem(part, 1), *keys = PyTuple_GetItem(part, 2);
+    Py_ssize_t count = PyTuple_Size(parts);
+    PyObject *made = kind == PARTS_TUPLE ? PyTuple_New(count) : kind == PARTS_LIST ? PyList_New(count) : PyDict_New();
+    for (Py_ssize_t i = 0; made && i < count; i++) {
+        PyObject *item = replay_part(c, PyTuple_GetItem(parts, i), next);
+        int failed = !item;
+        if (item && kind == PARTS_TUPLE) failed = PyTuple_SetItem(made, i, item);
+        else if (item && kind == PARTS_LIST) failed = PyList_SetItem(made, i, item);
+        else if (item) {
+            failed = PyDict_SetItem(made, PyTuple_GetItem(keys, i), item);
+            Py_DECREF(item);
+        }
+        if (failed) Py_CLEAR(made);
+    }
+    return made;
+}
+
 /* The outputs of the call, filled into its result. */
 static PyObject *replay_outputs(const replay_run *c) {
     replay *r = c->r;
-    if (r->fill == Py_None) return Py_NewRef(c->left[r->outputs[0]]);
+    Py_ssize_t next = 0;
+    if (PyTuple_Check(r->fill) || r->fill == Py_Ellipsis) return replay_part(c, r->fill, &next);
     PyObject *found = PyList_New(r->output_count), *result = NULL;
     for (Py_ssize_t i = 0; found && i < r->output_count; i++)
         PyList_SetItem(found, i, Py_NewRef(c->left[r->outputs[i]]));

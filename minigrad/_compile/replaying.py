@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from functools import partial
 from typing import Any
 
-from minigrad._compile.arguments import filled
+from minigrad._compile.arguments import HOLE, filled
 from minigrad._compile.program import Misfit
 from minigrad._compile.surroundings import Check
 from minigrad.nn.module import changes
@@ -29,6 +30,7 @@ _LEFT = {"made": 0, "living": 1, "argument": 2, "captured": 2, "grad": 3}
 _EDGE_NONE, _EDGE_LEAF, _EDGE_NODE, _EDGE_CONSTANT = range(4)
 _MOVE, _ACT = range(2)
 _MOST_VALUES = 64
+_CONTAINERS = (tuple, list, dict)
 _OPERATIONS = (
     kernels.program_run,
     kernels.program_accepts,
@@ -104,12 +106,34 @@ def replay_of(recorded: Any) -> Any:
             tuple(left),
             tuple([(at(x), place) for x, place in one._grads]),
             tuple(one._outputs),
-            None if one._single else partial(filled, one._template, reached=one._reached),
+            _filling(one._template, one._reached),
             one._ways_back if one.acts else None,
             one.stopped,
             _OPERATIONS,
         )
     )
+
+
+def _filling(template: Any, reached: set[int]) -> Any:
+    """How the accelerator fills a template: an Ellipsis for each hole, values and containers."""
+    try:
+        return _parts(template, reached)
+    except TypeError:
+        return partial(filled, template, reached=reached)
+
+
+def _parts(x: Any, reached: set[int]) -> Any:
+    if x is HOLE:
+        return ...
+    if id(x) in reached and not isinstance(x, tuple):
+        return (x,)
+    if type(x) in _CONTAINERS:
+        items = x.values() if type(x) is dict else x
+        found = tuple([_parts(item, reached) for item in items])
+        return _CONTAINERS.index(type(x)), found, tuple(x) if type(x) is dict else None
+    if isinstance(x, _CONTAINERS) or is_dataclass(x):
+        raise TypeError
+    return (x,)
 
 
 def _guards(one: Any) -> list[tuple[Any, ...]]:
