@@ -11,10 +11,10 @@ enum { LEFT_MADE, LEFT_LIVING, LEFT_TENSOR, LEFT_GRAD };
 /* Kinds of edges: none, that of a leaf, a node. A value that is no tensor must equal a constant. */
 enum { EDGE_NONE, EDGE_LEAF, EDGE_NODE, EDGE_CONSTANT };
 /* Kinds of guards: an item of a container, the content of a cell, all items of a list, all keys or
- * all values of a dict, a length, all items of a mapping, an attribute, and a function that says
- * whether the guard holds. These are the numbers of Check in minigrad/_compile/surroundings.py. */
+ * all values of a dict, a length, all items of a mapping, an attribute, a key that a dict lacks, and
+ * a function that says whether the guard holds. These are the numbers of Check in minigrad/_compile/surroundings.py. */
 enum { GUARD_ITEM, GUARD_CELL, GUARD_LIST, GUARD_KEYS, GUARD_VALUES, GUARD_LENGTH, GUARD_ITEMS, GUARD_ATTRIBUTE,
-       GUARD_CALL };
+       GUARD_ABSENT, GUARD_CALL };
 /* Kinds of events: a step of an optimizer, and something that is done in Python. */
 enum { EVENT_MOVE, EVENT_ACT };
 

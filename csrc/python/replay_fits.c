@@ -60,6 +60,7 @@ static bool guard_holds(const replay_guard *g) {
         holds = now == Py_True;
         Py_XDECREF(now);
         return holds;
+    case GUARD_ABSENT: return !PyDict_GetItemWithError(g->where, g->key);
     case GUARD_CELL: now = g->cell(g->where, NULL); break;
     case GUARD_ATTRIBUTE: now = PyObject_GetAttr(g->where, g->key); break;
     default:

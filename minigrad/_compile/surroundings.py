@@ -52,7 +52,8 @@ class Check(IntEnum):
     LENGTH = 5
     ITEMS = 6  # all items of a mapping, by their keys
     ATTRIBUTE = 7  # of an object, by its name
-    CALL = 8  # a function says whether the guard holds
+    ABSENT = 8  # a dict lacks a key
+    CALL = 9  # a function says whether the guard holds
 
 
 Places = Sequence[tuple[Any, Any]] | tuple[Check, Any] | None
@@ -86,6 +87,8 @@ class Guard:
             kind, container = self.places
             if kind is Check.ATTRIBUTE:
                 return [(kind, *container, getattr(*container))]
+            if kind is Check.ABSENT:
+                return [(kind, *container, None)]
             if kind is Check.LENGTH:
                 return [(kind, container, None, self.values[0])]
             keys = ()
@@ -247,6 +250,9 @@ class Surroundings:
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
+        if "step" not in vars(x):
+            absent = Check.ABSENT, (vars(x), "step")
+            self._keep(lambda: ("step" in vars(x),), [f"that {name} has hooks"], absent)
         held = [(vars(x), "param_groups")] if "param_groups" in vars(x) else None
         found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)[:0]
         groups = [f"{name}.param_groups[{k}]" for k in range(len(x.param_groups))]

@@ -566,3 +566,18 @@ def test_a_recorded_backward_leaves_no_arrays_saved(no_gc):
     for _ in range(3):
         f(mg.ones(3, requires_grad=True)).sum().backward()
         assert w._h.pins == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*runs without a program")
+def test_hooks_of_an_optimizer_are_called():
+    one = Training(mg.optim.SGD, lr=0.1)
+    one.step = mg.compile(one._step)
+    one.run(4)
+    seen = []
+    handle = one.optimizer.register_step_pre_hook(lambda *_: seen.append(1))
+    one.run(2)
+    assert seen == [1, 1]
+    assert "that self.optimizer has hooks was False and is True" in one.step.reasons[-2]
+    handle.remove()
+    one.run(2)
+    assert seen == [1, 1]
