@@ -581,3 +581,85 @@ def test_hooks_of_an_optimizer_are_called():
     handle.remove()
     one.run(2)
     assert seen == [1, 1]
+
+
+# ---- guards --------------------------------------------------------------------------------------
+
+
+class Held:
+    """An object of the user's, with an attribute and a class attribute."""
+
+    factor = 2.0
+
+    def __init__(self):
+        self.own = 3.0
+
+
+def _changes():
+    """Functions of a tensor, each with a change outside that it must see."""
+    items, ordered, named, held = [2.0, 3.0], {"a": 2.0, "b": 3.0}, {"a": 2.0}, Held()
+
+    def by_default(x, scale=2.0):
+        return x * scale
+
+    def by_keyword(x, *, scale=2.0):
+        return x * scale
+
+    def swap():
+        first = ordered.pop("a")
+        ordered["a"] = first
+
+    def cell(x):
+        return x * scale
+
+    def change_cell():
+        nonlocal scale
+        scale = 5.0
+
+    scale = 2.0
+
+    def changed_default():
+        by_default.__defaults__ = (5.0,)
+
+    def changed_keyword():
+        by_keyword.__kwdefaults__["scale"] = 5.0
+
+    return {
+        "item": (lambda x: x * items[0], lambda: items.__setitem__(0, 5.0)),
+        "length": (lambda x: x * len(items), lambda: items.append(1.0)),
+        "order": (lambda x: x * next(iter(ordered.values())), swap),
+        "value": (lambda x: x * named["a"], lambda: named.__setitem__("a", 5.0)),
+        "key": (lambda x: x * len(named), lambda: named.__setitem__("b", 5.0)),
+        "attribute": (lambda x: x * held.own, lambda: setattr(held, "own", 5.0)),
+        "class": (lambda x: x * held.factor, lambda: setattr(Held, "factor", 5.0)),
+        "cell": (cell, change_cell),
+        "default": (by_default, changed_default),
+        "keyword": (by_keyword, changed_keyword),
+        "sign": (lambda x: 1 / (x * items[1]), lambda: items.__setitem__(1, -3.0)),
+    }
+
+
+@pytest.mark.parametrize("what", _changes())
+def test_a_change_outside_is_seen(what, monkeypatch):
+    monkeypatch.setattr(Held, "factor", 2.0)
+    function, change = _changes()[what]
+    f, x = mg.compile(function), mg.tensor([1.0, -2.0])
+    f(x)
+    with accelerated(f):
+        before = f(x).tolist()
+    assert before == function(x).tolist()
+    change()
+    assert f(x).tolist() == function(x).tolist() != before
+    with accelerated(f):
+        assert f(x).tolist() == function(x).tolist()
+
+
+def test_equal_values_are_no_change():
+    options = {"scale": 2.0, "name": "a"}
+    f = mg.compile(lambda x: x * options["scale"])
+    x = mg.ones(2)
+    f(x)
+    options.update(scale=float("2"), name="".join(["a"]))
+    with accelerated(f):
+        assert f(x).tolist() == [2.0, 2.0]
+    assert f.recordings == 1
