@@ -216,15 +216,14 @@ static PyObject *list_of(PyObject **items, Py_ssize_t count) {
 static PyObject *replay_stopped(replay_run *c) {
     replay *r = c->r;
     PyObject *given = list_of(c->given, c->given_count), *result = NULL;
-    bool done = given;
-    for (Py_ssize_t i = 0; done && i < r->event_count; i++) done = replay_note(c, i);
-    PyObject *notes = done ? list_of(c->notes, r->event_count) : NULL;
-    if (notes)
+    for (Py_ssize_t i = 0; i < r->event_count; i++) replay_note(c, i);
+    PyObject *notes = list_of(c->notes, r->event_count);
+    if (notes && given)
         result = PyObject_CallFunctionObjArgs(r->stopped, c->args, c->named ? c->named : Py_None,
-                                              c->back ? c->back : Py_None, notes, given, NULL);
+                                              c->back ? c->back : Py_None, c->copies ? c->copies : Py_None, notes,
+                                              given, NULL);
     Py_XDECREF(notes);
     Py_XDECREF(given);
-    if (!result && !PyErr_Occurred()) result = Py_NewRef(Py_Ellipsis);
     return result;
 }
 
@@ -238,6 +237,20 @@ static PyObject *replay_back(const replay_run *c) {
     return Py_NewRef(Py_Ellipsis);
 }
 
+/* Copies the arrays that are put back if a question is answered in another way. */
+static bool replay_copy(replay_run *c) {
+    replay *r = c->r;
+    if (!(c->copies = PyList_New(r->undo_count))) return false;
+    for (Py_ssize_t i = 0; i < r->undo_count; i++) {
+        mg_array *in = handle_array(c->given[r->undo[i]]);
+        mg_arrays out;
+        if (replay_core(r, r->s->kernel_copy, 1, &in, NULL, NULL, &out)) return PyErr_NoMemory();
+        PyObject *copy = array_object(r->s, out.made[0]);
+        if (!copy || PyList_SetItem(c->copies, i, copy)) return false;
+    }
+    return true;
+}
+
 static PyObject *replay_go(replay_run *c) {
     replay *r = c->r;
     if (!replay_gather(c)) return Py_NewRef(Py_Ellipsis);
@@ -248,6 +261,7 @@ static PyObject *replay_go(replay_run *c) {
     int ready = replay_events(c);
     if (ready < 0) return NULL;
     if (!ready) return replay_back(c);
+    if (r->undo_count && !replay_copy(c)) return NULL;
     if (!replay_program(c)) return replay_stopped(c);
     if (!replay_take(c) || !replay_notes(c) || !replay_leave(c)) return NULL;
     replay_grads(c);
@@ -269,13 +283,14 @@ static PyObject *replay_fitted(replay_run *c) {
     c->left = c->made + r->result_count;
     c->notes = c->left + r->left_count;
     c->given_count = c->made_count = c->left_count = c->ints_used = c->floats_used = 0;
-    c->back = NULL;
+    c->back = c->copies = NULL;
     PyObject *result = replay_go(c);
     for (Py_ssize_t i = 0; i < r->event_count; i++) Py_XDECREF(c->notes[i]);
     while (c->left_count > 0) Py_DECREF(c->left[--c->left_count]);
     while (c->made_count > 0) Py_DECREF(c->made[--c->made_count]);
     while (c->given_count > 0) Py_DECREF(c->given[--c->given_count]);
     Py_XDECREF(c->back);
+    Py_XDECREF(c->copies);
     if (memory != few) PyMem_Free(memory);
     return result;
 }
@@ -320,7 +335,7 @@ static void replay_free(PyObject *self) {
         PyMem_Free(e->kept_floats);
     }
     void *blocks[] = {r->edges, r->constants, r->names, r->idle, r->guards, r->leaves, r->sources, r->events,
-                      r->results, r->leaving, r->grads, r->outputs, r->groups, r->loose, r->living, r->ends,
+                      r->results, r->leaving, r->grads, r->outputs, r->undo, r->groups, r->loose, r->living, r->ends,
                       r->output_ops};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) PyMem_Free(blocks[i]);
     Py_XDECREF(r->description);

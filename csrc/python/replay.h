@@ -36,6 +36,7 @@ enum {
     PART_OUTPUTS,  /* tuple: numbers of what is left */
     PART_FILL,     /* the result as replay_part takes it, or a function of the list of outputs */
     PART_BEGIN,    /* None, or a function that notes how to undo what events do */
+    PART_UNDO,     /* tuple: numbers of given arrays to copy, as a question may come after a write */
     PART_STOPPED,  /* function: the result after the program stopped */
     PART_OPERATIONS, /* tuple of numbers: run, accepts, take, end */
     PARTS,
@@ -113,7 +114,7 @@ typedef struct {
     int64_t *results;
     replay_left *leaving;
     replay_gradient *grads;
-    Py_ssize_t *outputs;
+    Py_ssize_t *outputs, *undo, undo_count;
     PyObject *fill, *begin, *stopped;
     /* the history: places of arrays by threes, of further arrays, ends of the graph, operations */
     Py_ssize_t group_count, loose_count, end_count, living_count, *groups, *loose, *living;
@@ -132,7 +133,8 @@ typedef struct {
     mg_array **arrays;
     PyObject **given, **made, **left, **notes; /* own references */
     Py_ssize_t given_count, made_count, left_count, ints_used, floats_used;
-    PyObject *back; /* list of functions that undo what events did */
+    PyObject *back;   /* list of functions that undo what events did */
+    PyObject *copies; /* list of arrays as they were */
 } replay_run;
 
 MG_INLINE PyObject *target_of(const replay_run *c, const replay_target *t) {
@@ -162,8 +164,8 @@ bool replay_give(replay_run *c, PyObject *array);
 int replay_events(replay_run *c);
 /* Calls the functions that note the steps of optimizers. */
 bool replay_notes(replay_run *c);
-/* Calls the function of a step whose note the call did without. */
-bool replay_note(replay_run *c, Py_ssize_t i);
+/* Gets the note of a step that the call did without. */
+void replay_note(replay_run *c, Py_ssize_t i);
 /* Forgets what is known of an event's options. */
 void event_forget(replay_event *e);
 

@@ -181,9 +181,11 @@ bool replay_notes(replay_run *c) {
     return true;
 }
 
-bool replay_note(replay_run *c, Py_ssize_t i) {
+void replay_note(replay_run *c, Py_ssize_t i) {
     replay_event *e = &c->r->events[i];
-    if (e->kind == EVENT_ACT || c->notes[i]) return true;
+    if (e->kind == EVENT_ACT || c->notes[i]) return;
     c->ints_used = c->floats_used = 0;
-    return event_renew(c, e, &c->notes[i]) == 1;
+    if (event_renew(c, e, &c->notes[i]) == 1) return;
+    PyErr_Clear(); /* another thread changed the options: the program must still come to its end */
+    Py_CLEAR(c->notes[i]);
 }

@@ -130,6 +130,7 @@ bool replay_read(replay *r) {
     r->outputs = read_numbers(PART(PART_OUTPUTS), &r->output_count);
     r->fill = PART(PART_FILL);
     r->begin = PART(PART_BEGIN);
+    r->undo = read_numbers(PART(PART_UNDO), &r->undo_count);
     r->stopped = PART(PART_STOPPED);
     PART(PART_OPERATIONS);
     r->run = (int)replay_number(part, 0);

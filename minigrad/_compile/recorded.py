@@ -322,10 +322,12 @@ class Recorded:
         given += self._constants
         return given
 
-    def stopped(self, args: Any, kwargs: Any, back: Any, notes: list[Any], given: list[Any]) -> Any:
+    def stopped(
+        self, args: Any, kwargs: Any, back: Any, copies: Any, notes: list[Any], given: list[Any]
+    ) -> Any:
         """The result after the accelerator's run stopped; Ellipsis if it did not begin.
 
-        ``back`` has functions that undo what events did.
+        ``back`` has functions that undo what events did, and ``copies`` the arrays of ``_undo``.
         """
         kwargs = kwargs or {}
         tensors: list[Any] = []
@@ -337,6 +339,7 @@ class Recorded:
                 go_back()
             return ...
         except BaseException as error:
+            self._put_back(error, given, copies or ())
             return self._failed(error, back or [], notes, args, kwargs)
         return self._finished(given, made, notes, tensors)
 
@@ -358,7 +361,7 @@ class Recorded:
                 go_back()
             raise
         given += [x._h for x in done if isinstance(x, TensorBase)]
-        undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
+        copies = [call(kernels.copy, given[k]) for k in self._undo]
         try:
             made = self.program.run(given, ints, floats)
         except Misfit:
@@ -366,11 +369,15 @@ class Recorded:
                 go_back()
             raise
         except BaseException as error:
-            if isinstance(error, Differs):
-                for array, copy in undo:
-                    call(kernels.write, array, copy)
+            self._put_back(error, given, copies)
             return self._failed(error, back, notes, args, kwargs)
         return self._finished(given, made, notes, tensors)
+
+    def _put_back(self, error: BaseException, given: Sequence[Any], copies: Sequence[Any]) -> None:
+        """Restore written arrays, if a question was answered in another way."""
+        if isinstance(error, Differs):
+            for k, copy in zip(self._undo, copies, strict=True):
+                call(kernels.write, given[k], copy)
 
     def _failed(
         self, error: BaseException, back: list[Any], notes: list[Any], args: Any, kwargs: Any

@@ -66,7 +66,7 @@ def replay_of(recorded: Any) -> Any:
     one = recorded
     if speed is None or one.values is None or len(one.values) > _MOST_VALUES:
         return None
-    if one._undo or one._moved or one.links or one._merged:
+    if one._moved or one.links or one._merged:
         return None
     if len(set(one._pattern)) < len(one._pattern) or one._template is ...:
         return None
@@ -108,6 +108,7 @@ def replay_of(recorded: Any) -> Any:
             tuple(one._outputs),
             _filling(one._template, one._reached),
             one._ways_back if one.acts else None,
+            tuple(one._undo),
             one.stopped,
             _OPERATIONS,
         )
