@@ -94,7 +94,7 @@ setup(
         Extension(
             "minigrad._speed",
             sorted(map(str, Path("csrc/python").glob("*.c"))),
-            depends=["csrc/minigrad.h", "csrc/ops.def", "csrc/python/speed.h"],
+            depends=["csrc/minigrad.h", "csrc/ops.def", *map(str, Path("csrc/python").glob("*.h"))],
             py_limited_api=not sysconfig.get_config_var("Py_GIL_DISABLED"),
             optional=True,
             **build["speed"](),

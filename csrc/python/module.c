@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *const name_texts[NAMES] = {"refs", "current", "limit", "vjp", "graph_vjp", "rules"};
+static const char *const name_texts[NAMES] = {"refs", "current", "limit", "vjp", "graph_vjp", "rules", "step"};
 
 /* The number of an operation; -1 with an error set if there is none. */
 static int operation_number(const mg_core *core, const char *name) {
@@ -131,7 +131,7 @@ static PyMethodDef speed_functions[] = {
     METHOD("into_grads", engine_into_grads, METH_FASTCALL),
     METHOD("run_pass", engine_gradients, METH_VARARGS),
     METHOD("rule", vjp_rule, METH_VARARGS),
-    METHOD("replay", replay_function, METH_O),
+    METHOD("replayed_pass", replayed_pass, METH_O),
     METHOD("one", engine_one, METH_O),
     METHOD("grad_uses", tensor_grad_uses, METH_NOARGS),
     METHOD("pass_depth", engine_depth, METH_NOARGS),
@@ -155,7 +155,7 @@ static int speed_exec(PyObject *module) {
                  {"Fields", s->tensor_type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type)) return -1;
-    return 0;
+    return replay_make_types(module) ? 0 : -1;
 }
 
 static int speed_traverse(PyObject *module, visitproc visit, void *arg) {

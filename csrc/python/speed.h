@@ -50,7 +50,16 @@ typedef enum {
     USES,
 } speed_use;
 
-typedef enum { NAME_REFS, NAME_CURRENT, NAME_LIMIT, NAME_VJP, NAME_GRAPH_VJP, NAME_RULES, NAMES } speed_name;
+typedef enum {
+    NAME_REFS,
+    NAME_CURRENT,
+    NAME_LIMIT,
+    NAME_VJP,
+    NAME_GRAPH_VJP,
+    NAME_RULES,
+    NAME_STEP,
+    NAMES
+} speed_name;
 
 enum { DTYPES = MG_FLOAT64 + 1 };
 
@@ -241,7 +250,9 @@ PyObject *speed_split(PyObject *module, PyObject *args);
 
 /* ---- recorded programs ---- */
 
-PyObject *replay_function(PyObject *module, PyObject *description);
+/* The classes Replay and Caller. */
+bool replay_make_types(PyObject *module);
+PyObject *replayed_pass(PyObject *module, PyObject *description);
 
 /* ---- lists ---- */
 

@@ -159,14 +159,15 @@ def template(x: Any, reached: set[int]) -> Any:
 
 def filled(x: Any, tensors: list[Any], reached: set[int]) -> Any:
     """A template with these tensors in its holes."""
-    made = iter(tensors)
+    return _filled(x, iter(tensors), reached)
 
-    def fill(x: Any) -> Any:
-        if x is HOLE:
-            return next(made)
-        return x if id(x) in reached and not isinstance(x, tuple) else each(fill, x)
 
-    return fill(x)
+def _filled(x: Any, tensors: Iterator[Any], reached: set[int]) -> Any:
+    if x is HOLE:
+        return next(tensors)
+    if id(x) in reached and not isinstance(x, tuple):
+        return x
+    return each(lambda item: _filled(item, tensors, reached), x)
 
 
 def each(function: Callable[[Any], Any], x: Any) -> Any:

@@ -75,6 +75,7 @@ class Attempt:
         """The result of the function, recorded."""
         if Module.__call__ is not global_hooks._plain:
             self.recorder.failed = "there are hooks of all modules"
+        self.arguments, self.argument_names = (*args, *kwargs.values()), tuple(kwargs)
         marked = self._marked()
         uses = grad_uses()
         self.recorder.begin()

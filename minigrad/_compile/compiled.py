@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minigrad._compile.arguments import difference, form_of, names_of, shown
 from minigrad._compile.attempt import Attempt
@@ -27,6 +27,7 @@ from minigrad._compile.surroundings import Surroundings
 from minigrad._compile.verification import verified
 from minigrad.nn.module import Module, Uninitialized, changes
 from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
 from minigrad.runtime.batched import running as vmaps
 from minigrad.runtime.dtypes import default_dtype
 from minigrad.runtime.native import lib, tracers
@@ -41,7 +42,18 @@ MOST_RECORDINGS = 8
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-class Compiled:
+if TYPE_CHECKING or speed is None:
+
+    class Caller:
+        """Base of compiled functions. The accelerator's class tries replays before ``_call``."""
+
+        _replays: list[Any]
+
+else:
+    Caller = speed.Caller
+
+
+class Compiled(Caller):
     """A function of which each kind of call is recorded once and then run as a program.
 
     :func:`minigrad.compile` makes these.
@@ -53,6 +65,7 @@ class Compiled:
         self.recordings = 0  # how often the function was recorded
         self.reasons: list[str] = []  # why it was recorded again, or runs without a program
         self._recorded: list[Recorded] = []
+        self._replays = []  # of the recorded calls that the accelerator can make
         self._eager: set[Any] = set()  # kinds of calls that no program repeats
         self._warm: dict[Any, int] = {}  # kinds of calls that made state, and how often
         self._shown: dict[str, str] = {}  # the arguments of the last recording
@@ -86,23 +99,14 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            for recorded in self._recorded:
-                if recorded.fast is not None and (result := recorded.fast(args)) is not ...:
-                    if result is not NotImplemented:
-                        return result
-                    try:
-                        return recorded.stopped(args)
-                    except Misfit:
-                        break
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that the accelerator did not make."""
         if self._options.verify and recorders.active() is None:
             with self._lock:  # other threads wait, so that none writes in between
                 return self._called(args, kwargs)
         return self._called(args, kwargs)
 
     def _called(self, args: Any, kwargs: Any) -> Any:
-        """The result of a call that the accelerator did not run."""
         if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []
@@ -118,6 +122,7 @@ class Compiled:
                     continue
                 reason = recorded.difference(tensors)
                 if reason is None:
+                    self._renew_replays()
                     try:
                         if self._options.verify:
                             return verified(recorded, tensors, others, args, kwargs)
@@ -126,6 +131,14 @@ class Compiled:
                         reason = recorded.misfit(tensors)
                 why.append(reason)
             return self._record(kind, tensors, others, args, kwargs, why)
+
+    if TYPE_CHECKING or speed is None:
+        __call__ = _call
+
+    def _renew_replays(self) -> None:
+        replays = [x.fast for x in self._recorded if x.fast is not None]
+        if replays != self._replays:
+            self._replays = replays
 
     def to_c(
         self, folder: Any, *args: Any, csrc: Any = None, isa: str | None = None, **kwargs: Any
@@ -222,6 +235,7 @@ class Compiled:
             recorded.memo = memo
             recorded.argument_names = names_of(self.function, args, kwargs)
             self._recorded.insert(0, recorded)
+            self._renew_replays()
             return result
         if warm and self._warm.get(kind, 0) < 2:
             self._warm[kind] = self._warm.get(kind, 0) + 1

@@ -8,8 +8,9 @@ recorded pass fits: for gradients that are differentiated again, or after a writ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -25,6 +26,7 @@ from minigrad.functions.creation import zeros
 from minigrad.ops.saved_values import SavedValues
 from minigrad.ops.table import Row
 from minigrad.runtime import recorders
+from minigrad.runtime.accelerator import speed
 from minigrad.runtime.dtypes import DType
 from minigrad.runtime.native import Array, Saved, call, kernels, save, saved_handle
 from minigrad.runtime.recorders import RecordingError
@@ -38,7 +40,18 @@ __all__ = ["History", "NoHistory", "outside"]
 
 MOST_PASSES = 4  # recorded passes for one choice of outputs that have a gradient
 
+_FROM_SAVED, _FROM_LOOSE, _FROM_UPSTREAM, _FROM_CONSTANT = range(4)
+_OPERATIONS = (
+    kernels.program_run,
+    kernels.program_take,
+    kernels.program_end,
+    kernels.view_alias,
+)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), Row, DType)
+
+
+# Arrays that one call keeps for its backward: groups that are pinned, and those in arguments.
+Made = tuple[tuple[Saved, ...], tuple[Array, ...]]
 
 
 class NoHistory(Exception):  # noqa: N818 - no error: the function runs without a program
@@ -100,8 +113,9 @@ class History:
         self._where = {
             p: (g, i) for g, group in enumerate(self.groups) for i, p in enumerate(group)
         }
-        self._op = _CallOp(self)
-        self._outputs = [_OutputOp(k) for k in range(len(roots))]
+        self._loose_at = {place: k for k, place in enumerate(self.loose)}
+        self.op = _CallOp(self)
+        self.outputs = [_OutputOp(k) for k in range(len(roots))]
         self.metas: list[Any] = []
         self.without: Collection[str] = ()  # passes of the planner that are left out
         self._passes: dict[Any, list[_Pass]] = {}
@@ -186,13 +200,13 @@ class History:
         ``parents`` are the edges at which its graph ends, in the order of ``ends``.
         """
         saved = [save(*[None if p < 0 else arrays[p] for p in group]) for group in self.groups]
-        made = _Made(saved, {p: arrays[p] for p in self.loose})
-        node = record(self._op, made, (), None, *parents)
+        made = tuple(saved), tuple([arrays[p] for p in self.loose])
+        node = record(self.op, made, (), None, *parents)
         if len(self.roots) == 1:
             return [node]
-        return [record(op, None, (), None, node) for op in self._outputs]
+        return [record(op, None, (), None, node) for op in self.outputs]
 
-    def again(self, made: _Made, parents: Sequence[Any]) -> tuple[list[Node], list[Node]]:
+    def again(self, made: Made, parents: Sequence[Any]) -> tuple[list[Node], list[Node]]:
         """The edges at which the recorded graph ends and those of its results, of new nodes."""
         ends = [record(outside, None, (), None, parent) for parent in parents]
         nodes: list[Node] = []
@@ -202,19 +216,21 @@ class History:
                 return None
             return nodes[number] if number >= 0 else ends[-1 - number]
 
-        def fill(x: Any) -> Any:
-            if type(x) is not _Hole:
-                return each(fill, x)
-            if type(x.of) is SavedValues:
-                return x.of.like(made.saved[x.place], edge(x.edge))
-            array = made.loose[x.place]
-            return array if x.of is None else wrap(array, edge(x.edge))
-
         for kept in self._nodes:
-            saved = None if kept.group < 0 else made.saved[kept.group]
+            saved = None if kept.group < 0 else made[0][kept.group]
             parents = tuple([edge(number) for number in kept.parents])
-            nodes.append(new_node(kept.op, saved, fill(kept.args), kept.meta, parents))
+            args = self._filled(kept.args, made, edge)
+            nodes.append(new_node(kept.op, saved, args, kept.meta, parents))
         return ends, [edge(number) for number in self.roots]
+
+    def _filled(self, x: Any, made: Made, edge: Callable[[int | None], Any]) -> Any:
+        """The arguments of a node, with arrays in place of holes."""
+        if type(x) is not _Hole:
+            return each(lambda item: self._filled(item, made, edge), x)
+        if type(x.of) is SavedValues:
+            return x.of.like(made[0][x.place], edge(x.edge))
+        array = made[1][self._loose_at[x.place]]
+        return array if x.of is None else wrap(array, edge(x.edge))
 
     # ---- backward ----
 
@@ -227,7 +243,7 @@ class History:
             return self._by_program(node, made, upstream)
         return self._eagerly(node, made, upstream, graph)
 
-    def _eagerly(self, node: Node, made: _Made, upstream: list[Any], graph: bool) -> list[Any]:
+    def _eagerly(self, node: Node, made: Made, upstream: list[Any], graph: bool) -> list[Any]:
         ends, roots = self.again(made, node.parents or ())
         pairs = [(edge, g) for edge, g in zip(roots, upstream, strict=True) if g is not None]
         edges, given = [edge for edge, _ in pairs], [g for _, g in pairs]
@@ -242,12 +258,11 @@ class History:
             results.append(g)
         return results
 
-    def _by_program(self, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
-        first: dict[Any, int] = {}
-        key = tuple(
-            [None if g is None else first.setdefault(_memory(g), k) for k, g in enumerate(upstream)]
-        )
-        passes = self._passes.setdefault(key, [])
+    def _by_program(self, node: Node, made: Made, upstream: list[Any]) -> list[Any]:
+        key = _key(upstream)
+        passes = self._passes.get(key)
+        if passes is None:
+            passes = self._passes[key] = []
         for one in passes:
             found = one.run(self, made, upstream)
             if found is not None:
@@ -256,7 +271,7 @@ class History:
             return self._eagerly(node, made, upstream, False)
         return self._recorded(key, node, made, upstream)
 
-    def _recorded(self, key: Any, node: Node, made: _Made, upstream: list[Any]) -> list[Any]:
+    def _recorded(self, key: Any, node: Node, made: Made, upstream: list[Any]) -> list[Any]:
         """The gradients of a pass that is recorded."""
         recorder = Recorder()
         if not self.know(recorder, key, made, upstream):
@@ -266,15 +281,19 @@ class History:
             self._without.add(key)
             return self._eagerly(node, made, upstream, False)
         one = (
-            None if recorder.failed or recorder.events else _Pass.of(recorder, found, self.without)
+            None
+            if recorder.failed or recorder.events
+            else _Pass.of(self, recorder, found, self.without)
         )
         if one is None:
             self._without.add(key)
         else:
             self._passes[key].append(one)
+            if key == (0,) and one.fast is not None:
+                self.op.passes.append(one)
         return found
 
-    def know(self, recorder: Recorder, key: Any, made: _Made, upstream: list[Any]) -> bool:
+    def know(self, recorder: Recorder, key: Any, made: Made, upstream: list[Any]) -> bool:
         """Tell a recorder of the arrays of a pass. False if no pass can be recorded."""
         try:
             arrays = [self.array(made, place) for place in range(len(self.slots))]
@@ -289,7 +308,7 @@ class History:
         return len(recorder.values) == len(arrays) + len({k for k in key if k is not None})
 
     def watched(
-        self, recorder: Recorder, node: Node, made: _Made, upstream: list[Any]
+        self, recorder: Recorder, node: Node, made: Made, upstream: list[Any]
     ) -> list[Any] | None:
         """The gradients of a pass that a recorder writes down; None if it reads values."""
         recorder.begin(self.since)
@@ -304,12 +323,22 @@ class History:
         """The recorded backward passes."""
         return [one for found in self._passes.values() for one in found]
 
-    def array(self, made: _Made, place: int) -> Array:
+    def source(self, kind: str, x: Any) -> tuple[int, int, Any]:
+        """Where the accelerator finds an array of a pass: see csrc/python/replayed_pass.c."""
+        if kind == "upstream":
+            return _FROM_UPSTREAM, x, 0
+        if kind != "kept":
+            return _FROM_CONSTANT, 0, x
+        if x in self._where:
+            return (_FROM_SAVED, *self._where[x])
+        return _FROM_LOOSE, self._loose_at[x], 0
+
+    def array(self, made: Made, place: int) -> Array:
         """A kept array. Raises RuntimeError if it is watched and was overwritten."""
         if place in self._where:
             group, i = self._where[place]
-            return saved_handle(made.saved[group], i)
-        return made.loose[place]
+            return saved_handle(made[0][group], i)
+        return made[1][self._loose_at[place]]
 
 
 def _is_plain(g: Any) -> bool:
@@ -317,17 +346,19 @@ def _is_plain(g: Any) -> bool:
     return type(g) is result_type() and type(g._h) is Array
 
 
+def _key(upstream: list[Any]) -> tuple[int | None, ...]:
+    """For each gradient the number of the first one on the same memory, or None."""
+    if len(upstream) == 1:
+        return (0,) if upstream[0] is not None else (None,)
+    first: dict[Any, int] = {}
+    return tuple(
+        [None if g is None else first.setdefault(_memory(g), k) for k, g in enumerate(upstream)]
+    )
+
+
 def _memory(g: Any) -> Any:
     h = g._h
     return h.buffer, h.data, h.shape, h.strides
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """Arrays that one call keeps for its backward: pinned, and in arguments by place."""
-
-    saved: list[Any]
-    loose: dict[int, Array]
 
 
 class _Pass:
@@ -338,13 +369,23 @@ class _Pass:
     order: list[int]  # the recorder's slots by their number in the plan
     steps: list[Step]  # that were recorded
 
-    def __init__(self, program: Program, sources: list[Any], results: list[Any]) -> None:
+    def __init__(
+        self, history: History, program: Program, sources: list[Any], results: list[Any]
+    ) -> None:
         self.program = program
         self.sources = sources  # of the given arrays: a kind, and a place or an array
         self.results = results  # for each end the number of a result or None, and if it is shared
+        self.fast: Any = None
+        if speed is not None:
+            places = tuple([history.source(kind, x) for kind, x in sources])
+            self.fast = speed.replayed_pass(
+                (program.address, places, tuple(program.results), tuple(results), _OPERATIONS)
+            )
 
     @classmethod
-    def of(cls, recorder: Recorder, found: list[Any], without: Collection[str]) -> _Pass | None:
+    def of(
+        cls, history: History, recorder: Recorder, found: list[Any], without: Collection[str]
+    ) -> _Pass | None:
         """The pass that a recorder wrote down; None if it cannot be one."""
         steps = recorder.steps
         if "fold_constants" not in without:
@@ -381,11 +422,11 @@ class _Pass:
             (v.kind, v.array if v.kind in ("hidden", "constant") else v.source)
             for v in (values[k] for k in given)
         ]
-        one = cls(program, sources, list(zip(places, shared, strict=True)))
+        one = cls(history, program, sources, list(zip(places, shared, strict=True)))
         one.plan, one.constants, one.order, one.steps = plan, constants, order, steps
         return one
 
-    def given(self, history: History, made: _Made, upstream: list[Any]) -> list[Array] | None:
+    def given(self, history: History, made: Made, upstream: list[Any]) -> list[Array] | None:
         """The arrays of the pass, or None if one was overwritten."""
         given: list[Array] = []
         for kind, x in self.sources:
@@ -398,13 +439,26 @@ class _Pass:
                 given.append(upstream[x]._h if kind == "upstream" else x)
         return given
 
-    def run(self, history: History, made: _Made, upstream: list[Any]) -> list[Any] | None:
+    def run(self, history: History, made: Made, upstream: list[Any]) -> list[Any] | None:
         """The gradients, or None if this pass does not fit now."""
+        if self.fast is not None:
+            gradients = self.fast(made, upstream)
+            if gradients is NotImplemented:
+                gradients = self.stopped()
+            if gradients is not ...:
+                return gradients
         given = self.given(history, made, upstream)
         if given is None:
             return None
+        return self._of(partial(self.program.run, given, [], []))
+
+    def stopped(self) -> Any:
+        """The gradients after the accelerator's run stopped; Ellipsis if it did not begin."""
+        return ... if self.program.is_busy() else self._of(self.program.finish)
+
+    def _of(self, run: Callable[[], list[Array]]) -> list[Any] | None:
         try:
-            found = self.program.run(given, [], [])
+            found = run()
         except (Differs, Misfit):
             return None
         return [None if k is None else _gradient(found[k], shared) for k, shared in self.results]
@@ -422,8 +476,16 @@ class _CallOp:
 
     def __init__(self, history: History) -> None:
         self.history = history
+        self.passes: list[_Pass] = []  # for a gradient of the only result
 
     def vjp(self, node: Node, g: Any) -> list[Any]:
+        if self.passes and not recorders.running and not watchers and type(g) is result_type():
+            for one in self.passes:
+                found = one.fast(node.saved, [g])
+                if type(found) is list:
+                    return found
+                if found is NotImplemented and type(found := one.stopped()) is list:
+                    return found
         return self.history.backward(node, self._upstream(g), False)
 
     def graph_vjp(self, node: Node, g: Any) -> list[Any]:

@@ -90,10 +90,15 @@ class Program:
     def run(self, given: list[Array], ints: list[int], floats: list[float]) -> list[Array]:
         """Run on these arrays and live numbers, and return the arrays of the results."""
         while call(kernels.program_run, self.address, given, ints, floats):
-            if lib.mg_program_state() != _BUSY:
+            if not self.is_busy():
                 return self.finish()
             sleep(0)  # another thread runs the program
         return self._results()
+
+    @staticmethod
+    def is_busy() -> bool:
+        """True if the last run of this thread did not begin, as another thread ran the program."""
+        return bool(lib.mg_program_state() == _BUSY)
 
     def _results(self) -> list[Array]:
         try:

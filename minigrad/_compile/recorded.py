@@ -9,25 +9,23 @@ from functools import partial
 from operator import is_
 from typing import Any
 
-from minigrad._compile.arguments import filled, template
+from minigrad._compile.arguments import filled, form_of, template
 from minigrad._compile.folding import fold_constants
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Recorder, Step, place_of
+from minigrad._compile.replaying import replay_of, values_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
 from minigrad.random import default_generator
-from minigrad.runtime import recorders
-from minigrad.runtime.accelerator import speed
-from minigrad.runtime.batched import running as vmaps
-from minigrad.runtime.dtypes import by_code, defaults
+from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import call, kernels
 from minigrad.tape.grad_mode import is_grad_enabled
-from minigrad.tape.hooks import hook_changes, hooks_of, watchers
-from minigrad.tape.node import LEAF, Node
-from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, result_type, wrap
+from minigrad.tape.hooks import hook_changes, hooks_of
+from minigrad.tape.node import Node
+from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, wrap
 
 __all__ = ["Recorded", "improved", "planned"]
 
@@ -114,13 +112,14 @@ class Recorded:
         at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
         events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
         self._events = [self._event(event, recorder) for event in events]
+        self.moves = [e if isinstance(e, Step) else None for e in events]
         self._steps_of_events = [at[id(e.move)] if isinstance(e, Step) else 0 for e in events]
         recorder.values.clear()
-        plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
-        self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
-        self._argument_edges = tuple([x._edge for x in attempt.tensors])
-        self._records = is_grad_enabled()
-        self.fast = self._accelerated()
+        self.values = values_of(attempt.arguments)
+        self.names = attempt.argument_names
+        self.records = is_grad_enabled()
+        self._misses = 0  # calls that fit, and that the accelerator did not make
+        self.fast = replay_of(self)
 
     def _remember(self, attempt: Any, uses_grads: bool) -> None:
         """Note all that must be as it was, besides the arrays.
@@ -238,7 +237,7 @@ class Recorded:
             if not self.surroundings.modules_hold():
                 return self.surroundings.modules_difference()
             self.changes = changes.count
-            self.fast = self._accelerated()
+            self.fast = replay_of(self)
         places: dict[int, int] = {}
         if [places.setdefault(id(x), k) for k, x in enumerate(tensors)] != self._pattern:
             return "other arguments are the same tensor"
@@ -255,11 +254,21 @@ class Recorded:
             if [hooks_of(x) for x in watched] != self._hooks:
                 return "a tensor has other hooks"
             self.hooks = hook_changes.count
-            self.fast = self._accelerated()
+            self.fast = replay_of(self)
         for first, second in self._merged:
             if place_of(self._array(first, tensors)) != place_of(self._array(second, tensors)):
                 return "two tensors lie no longer on the same memory"
+        self._missed()
         return None
+
+    def _missed(self) -> None:
+        """Describe the call anew for the accelerator, which did not see that it fits.
+
+        That is worth the time at the first such call, and ever less often after it.
+        """
+        self._misses += 1
+        if self.fast is not None and not self._misses & (self._misses - 1):
+            self.fast = replay_of(self)
 
     @staticmethod
     def _other_grad(name: str, without: bool) -> str:
@@ -325,66 +334,26 @@ class Recorded:
         given += self._constants
         return given
 
-    def _accelerated(self) -> Callable[[tuple[Any, ...]], Any] | None:
-        """The same run by the accelerator, for calls of tensors alone; None if it has none.
+    def stopped(
+        self, args: Any, kwargs: Any, back: Any, copies: Any, notes: list[Any], given: list[Any]
+    ) -> Any:
+        """The result after the accelerator's run stopped; Ellipsis if it did not begin.
 
-        The function returns Ellipsis, or NotImplemented if the program stopped: see replay.c.
+        ``back`` has functions that undo what events did, and ``copies`` the arrays of ``_undo``.
         """
-        if speed is None or not self._plain or self.acts or self._undo or self._moved:
-            return None
-        if self._history is not None or self.links or self._merged or any(self._own):
-            return None
-        if self.options.verify:
-            return None
-        made = [k for k, (source, *_) in enumerate(self.left) if source == "made"]
-        shown = [*self._outputs, *[place for _, place in self._grads if place is not None]]
-        if any(shown.count(k) > 1 for k in made) or len(set(self._pattern)) < len(self._pattern):
-            return None
-        if any(self.left[k][0] not in _GIVEN for k in self._outputs) or Node in self._edges:
-            return None
-        if any(self.left[place][0] != "made" for _, place in self._grads if place is not None):
-            return None
-        if hook_changes.count and LEAF in self._argument_edges:
-            return None
-        guards = [triple for guard in self.guards for triple in guard.triples()]
-        guards.append((hook_changes.__dict__, "count", self.hooks))
-        guards.append((changes.__dict__, "count", self.changes))
-        guards.append((defaults, 0, defaults[0]))
-        sources = [(0, k) for k in self._arguments]
-        sources += [(1, x) for x in self._captured]
-        sources += [(2 if type(x) is int else 3, x) for x in self._with_grad]
-        sources += [(4, x) for x in self._constants]
-        left = [self.left[k] for k in self._outputs]
-        outputs = [(_GIVEN.index(source), value, edge) for source, value, edge in left]
-        leaves = [*self._given_grads]
-        leaves += zip(self._watched, self._without, self._edges, strict=True)
-        description = (
-            self.program.address,
-            self._argument_edges,
-            (recorders.running, vmaps, watchers),
-            self._records,
-            tuple(guards),
-            tuple(leaves),
-            tuple(sources),
-            tuple(self._events),
-            tuple(self.program.results),
-            tuple([(x, None if k is None else self.left[k][1]) for x, k in self._grads]),
-            tuple(outputs),
-            None if self._single else partial(filled, self._template, reached=self._reached),
-            (kernels.program_run, kernels.program_take, kernels.program_end),
-        )
-        return speed.replay(description)
-
-    def stopped(self, args: Sequence[Any]) -> Any:
-        """The result after the accelerator's run stopped; Misfit if it did not begin."""
-        notes = [event([], []) for event in self._events]
+        kwargs = kwargs or {}
+        tensors: list[Any] = []
+        form_of(args, kwargs, tensors, [])
         try:
             made = self.program.finish()
         except Misfit:
-            raise
+            for go_back in back or ():
+                go_back()
+            return ...
         except BaseException as error:
-            return self._failed(error, [], notes, args, {})
-        return self._finished([], made, notes, args)
+            self._put_back(error, given, copies or ())
+            return self._failed(error, back or [], notes, args, kwargs)
+        return self._finished(given, made, notes, tensors)
 
     def run(self, tensors: list[Any], args: Any, kwargs: Any) -> Any:
         """The result of the program for these arguments."""
@@ -397,9 +366,14 @@ class Recorded:
             back = self._ways_back()
         ints: list[int] = []
         floats: list[float] = []
-        notes = [event(ints, floats, done) for event in self._events]
+        try:
+            notes = [event(ints, floats, done) for event in self._events]
+        except Misfit:
+            for go_back in back:
+                go_back()
+            raise
         given += [x._h for x in done if isinstance(x, TensorBase)]
-        undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
+        copies = [call(kernels.copy, given[k]) for k in self._undo]
         try:
             made = self.program.run(given, ints, floats)
         except Misfit:
@@ -407,11 +381,15 @@ class Recorded:
                 go_back()
             raise
         except BaseException as error:
-            if isinstance(error, Differs):
-                for array, copy in undo:
-                    call(kernels.write, array, copy)
+            self._put_back(error, given, copies)
             return self._failed(error, back, notes, args, kwargs)
         return self._finished(given, made, notes, tensors)
+
+    def _put_back(self, error: BaseException, given: Sequence[Any], copies: Sequence[Any]) -> None:
+        """Restore written arrays, if a question was answered in another way."""
+        if isinstance(error, Differs):
+            for k, copy in zip(self._undo, copies, strict=True):
+                call(kernels.write, given[k], copy)
 
     def _failed(
         self, error: BaseException, back: list[Any], notes: list[Any], args: Any, kwargs: Any
@@ -503,9 +481,6 @@ def _links(
 def _restore(held: dict[str, Any], before: dict[str, Any]) -> None:
     held.clear()
     held.update(before)
-
-
-_GIVEN = ("made", "argument", "captured")  # how the accelerator finds what a call returns
 
 
 def _kind_of_edge(x: Any) -> Any:

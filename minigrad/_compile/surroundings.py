@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dis import get_instructions
+from enum import IntEnum
 from itertools import count
 from operator import is_, itemgetter
 from pathlib import Path
@@ -40,10 +41,30 @@ _ARRAY_BYTES = 1 << 16  # a NumPy array of so many bytes is compared by its cont
 _OPTIONS, _EPOCHS = frozenset(("param_groups",)), frozenset(("get_last_lr", "last_epoch"))
 
 
+class Check(IntEnum):
+    """How the accelerator checks a guard. The numbers are those in csrc/python/replay.c."""
+
+    ITEM = 0  # of a dict or list, by its key
+    CELL = 1  # the content of a cell
+    LIST = 2  # all items of a list
+    KEYS = 3  # all keys of a dict, in order
+    VALUES = 4  # all values of a dict, in order
+    LENGTH = 5
+    ITEMS = 6  # all items of a mapping, by their keys
+    ATTRIBUTE = 7  # of an object, by its name
+    ABSENT = 8  # a dict lacks a key
+    CALL = 9  # a function says whether the guard holds
+
+
+Places = Sequence[tuple[Any, Any]] | tuple[Check, Any] | None
+
+
 class Guard:
     """Places that held these values when the program was recorded.
 
-    ``read`` gives the values that are there now, ``names`` the names of the places.
+    ``read`` gives the values that are there now, ``names`` the names of the places. ``places`` says
+    how the accelerator reads these values: a container and a key for each, or one kind of
+    :class:`Check` and a container for all. It is None if only ``read`` can tell.
     """
 
     __slots__ = ("names", "places", "read", "values")
@@ -53,19 +74,32 @@ class Guard:
         read: Callable[[], Iterable[Any]],
         values: Iterable[Any],
         names: Sequence[str],
-        places: Sequence[tuple[Any, Any]] | None = None,
+        places: Places = None,
     ) -> None:
         self.read, self.values, self.names = read, tuple(values), names
-        self.places = places  # a container and a key for each value, if these say all
+        self.places = places
 
-    def triples(self) -> list[tuple[Any, Any, Any]]:
-        """The guard as the accelerator checks it: containers, keys and values."""
+    def checks(self) -> list[tuple[Any, ...]]:
+        """The guard as the accelerator checks it: kinds, containers, keys and values."""
         if self.places is None:
-            return [(self, 0, True)]
-        return [(*place, x) for place, x in zip(self.places, self.values, strict=True)]
-
-    def __getitem__(self, _: int) -> bool:
-        return self.holds()
+            return [(Check.CALL, self.holds, None, None)]
+        if isinstance(self.places, tuple):
+            kind, container = self.places
+            if kind is Check.ATTRIBUTE:
+                return [(kind, *container, getattr(*container))]
+            if kind is Check.ABSENT:
+                return [(kind, *container, None)]
+            if kind is Check.LENGTH:
+                return [(kind, container, None, self.values[0])]
+            keys = ()
+            if kind is Check.ITEMS:
+                keys = tuple([key for key in container if key != _COPIED])
+            copied = [container[_COPIED]] if kind is Check.ITEMS and _COPIED in container else []
+            return [(kind, container, keys + (_COPIED,) * len(copied), (*self.values, *copied))]
+        return [
+            (Check.CELL if key is ... else Check.ITEM, container, key, x)
+            for (container, key), x in zip(self.places, self.values, strict=True)
+        ]
 
     def holds(self) -> bool:
         """True if the values are the same objects, or equal numbers or texts."""
@@ -192,7 +226,7 @@ class Surroundings:
         self,
         read: Callable[[], Iterable[Any]],
         names: Sequence[str],
-        places: Sequence[tuple[Any, Any]] | None = None,
+        places: Places = None,
     ) -> list[tuple[Any, str]]:
         guard = Guard(read, read(), names, places)
         self.guards.append(guard)
@@ -216,12 +250,17 @@ class Surroundings:
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
-        found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"])[:0]
+        if "step" not in vars(x):
+            absent = Check.ABSENT, (vars(x), "step")
+            self._keep(lambda: ("step" in vars(x),), [f"that {name} has hooks"], absent)
+        held = [(vars(x), "param_groups")] if "param_groups" in vars(x) else None
+        found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)[:0]
         groups = [f"{name}.param_groups[{k}]" for k in range(len(x.param_groups))]
-        self._keep(lambda: x.param_groups, groups)
+        self._keep(lambda: x.param_groups, groups, _whole(x.param_groups))
         found += self._keep(
             lambda: [group["params"] for group in x.param_groups],
             [f"{group}['params']" for group in groups],
+            [(group, "params") for group in x.param_groups],
         )
         for p, state in x.state.items():
             found.append((p, f"{name}.state"))
@@ -233,8 +272,13 @@ class Surroundings:
             self.state_guards.append(
                 Guard(read, [state, *kept.values()], [f"{name}.state[...]", *names], places)
             )
-        count = [f"len({name}.state)"]
-        self.state_guards.append(Guard(lambda: (len(x.state),), (len(x.state),), count))
+        count = Guard(lambda: (len(x.state),), (len(x.state),), [f"len({name}.state)"])
+        if "state" in vars(x):
+            self.state_guards.append(
+                Guard(lambda: (x.state,), (x.state,), [f"{name}.state"], [(vars(x), "state")])
+            )
+            count.places = Check.LENGTH, x.state
+        self.state_guards.append(count)
         return [*found, (type(x), type(x).__name__)]
 
     def _of_schedule(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -256,12 +300,13 @@ class Surroundings:
             places = [(cell, ...) for cell in cells]
             found += self._keep(lambda: [cell.cell_contents for cell in cells], named, places)
         if x.__defaults__:
-            found += self._keep(
-                lambda: x.__defaults__, [f"a default of {name}"] * len(x.__defaults__)
-            )
+            named = [f"a default of {name}"] * len(x.__defaults__)
+            where = Check.ATTRIBUTE, (x, "__defaults__")
+            found += self._keep(lambda: x.__defaults__, named, where)
         for extra in (x.__kwdefaults__, x.__dict__):
             if extra:
-                found += self._keep(extra.values, [f"{name}.{key}" for key in extra])
+                named = [f"{name}.{key}" for key in extra]
+                found += self._keep(extra.values, named, _whole(extra, Check.VALUES))
         if id(x) not in self._starts and _in_library(code.co_filename):
             return found
         read, names = _names_in(code)
@@ -297,11 +342,12 @@ class Surroundings:
         return [(x.func, name), (x.args, "args"), (x.keywords, "keywords")]
 
     def _of_dict(self, x: Any, name: str) -> list[tuple[Any, str]]:
-        self._keep(x.keys, [f"a key of {name}"] * len(x))
-        return self._keep(x.values, [f"{name}[{key!r}]" for key in x])
+        self._keep(x.keys, [f"a key of {name}"] * len(x), _whole(x, Check.KEYS))
+        named = [f"{name}[{key!r}]" for key in x]
+        return self._keep(x.values, named, _whole(x, Check.VALUES))
 
     def _of_sequence(self, x: Any, name: str) -> list[tuple[Any, str]]:
-        return self._keep(lambda: x, [f"{name}[{k}]" for k in range(len(x))])
+        return self._keep(lambda: x, [f"{name}[{k}]" for k in range(len(x))], _whole(x))
 
     def _of_tuple(self, x: Any, name: str) -> list[tuple[Any, str]]:
         return [(value, f"{name}[{k}]") for k, value in enumerate(x)]
@@ -321,8 +367,10 @@ class Surroundings:
             if _is_library(each) or (each is not x and id(each) in self.reached):
                 continue
             self.reached.add(id(each))
-            names = [f"{each.__name__}.{key}" for key in vars(each) if key != _COPIED]
-            found += self._keep(functools.partial(_held_by, each), names)
+            keys = [key for key in vars(each) if key != _COPIED]
+            names = [f"{each.__name__}.{key}" for key in keys]
+            places = Check.ITEMS, vars(each)
+            found += self._keep(functools.partial(_held_by, each), names, places)
         return found
 
     def _of_object(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -349,7 +397,8 @@ class Surroundings:
         found: list[tuple[Any, str]] = []
         held = getattr(x, "__dict__", None)
         if held is not None:
-            found += self._keep(held.values, [f"{name}.{key}" for key in held])
+            named = [f"{name}.{key}" for key in held]
+            found += self._keep(held.values, named, _whole(held, Check.VALUES))
         slots = [key for each in kind.__mro__ for key in _slots(each) if hasattr(x, key)]
         if slots and not isinstance(x, Generator):
             found += self._keep(
@@ -378,7 +427,8 @@ class Surroundings:
                 keys = [key for key in group if key != "params"]
                 name = type(x).__name__
                 names = [f"{name}.param_groups[{k}][{key!r}]" for key in keys]
-                self._keep(functools.partial(_items_of, group, keys), names)
+                places = [(group, key) for key in keys]
+                self._keep(functools.partial(_items_of, group, keys), names, places)
         for x in self.schedules if self._named & _EPOCHS else ():
             keys = [key for key in vars(x) if key != "optimizer"]
             names = [f"{type(x).__name__}.{key}" for key in keys]
@@ -438,6 +488,12 @@ def _filled(cell: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _whole(x: Any, kind: Check = Check.LIST) -> tuple[Check, Any] | None:
+    """How the accelerator checks all of a container, if it is of a kind that it knows."""
+    known = type(x) is list if kind is Check.LIST else type(x) in (dict, defaultdict)
+    return (kind, x) if known else None
 
 
 def _reader(held: Mapping[str, Any], keys: Sequence[str]) -> Callable[[], tuple[Any, ...]]:

@@ -451,6 +451,10 @@ class Move(NamedTuple):
     ``kept`` has the arrays of each state entry, or None. ``note`` is called afterwards. ``renew``
     gives the move of the next step, with the same parameters and state: None if there is no such
     move. A recorded program calls it.
+
+    The accelerator need not call it while all values in ``group`` and at ``places`` are the same.
+    ``note`` then adds one to the "step" of each state in ``counted``. Entry ``step_at`` of the
+    options is the number of the step.
     """
 
     kernel: int
@@ -459,6 +463,10 @@ class Move(NamedTuple):
     options: tuple[Any, ...]
     note: Callable[[], Any] | None = None
     renew: Callable[[], Move | None] = lambda: None
+    group: Group = {}  # noqa: RUF012 - never written
+    counted: tuple[dict[str, Any], ...] = ()
+    step_at: int = -1
+    places: tuple[tuple[dict[str, Any], str], ...] = ()  # dicts and keys
 
 
 class _Fused(Optimizer):
@@ -493,7 +501,7 @@ def _carry_out(moves: list[Move]) -> None:
     else:
         ready = [[p.grad._h for p in params] for _, params, *_ in moves]
     for place, move in enumerate(moves):
-        kernel, params, kept, options, note, _ = move
+        kernel, params, kept, options, note, *_ = move
         handles = [p._h for p in params]
         pinned = [p for p, h in zip(params, handles, strict=True) if h.pins]
         try:
@@ -658,7 +666,8 @@ class SGD(_Fused):
         options = (group["lr"], momentum, dampening, group["weight_decay"], nesterov)
         note = None if first is None else partial(self.state.update, first)
         renew = partial(self._renewed, group, params, buffers, first)
-        return Move(kernels.sgd_step, params, [buffers], (*options, group["maximize"]), note, renew)
+        last = (*options, group["maximize"])
+        return Move(kernels.sgd_step, params, [buffers], last, note, renew, group)
 
     def _renewed(self, group: Group, params: list[Any], buffers: Any, first: Any) -> Move | None:
         if first is not None or bool(group["momentum"]) != (buffers is not None):
@@ -757,7 +766,17 @@ class Adam(_Fused):
         options = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
         last = (self._decoupled, step, group["maximize"])
         note = partial(self._remember, states, [step] * len(states))
-        made = Move(kernels.adam_step, list(states), kept, (*options, *last), note)
+        made = Move(
+            kernels.adam_step,
+            list(states),
+            kept,
+            (*options, *last),
+            note,
+            group=group,
+            counted=tuple(states.values()),
+            step_at=len(options) + 1,
+            places=((vars(self), "_decoupled"),),
+        )
         return made._replace(renew=partial(self._renewed, group, states, kept, made))
 
     def _renewed(
@@ -876,7 +895,8 @@ class RMSprop(_Fused):
         options = tuple([group[name] for name in names])
         note = partial(self._remember, states, steps)
         renew = partial(self._renewed, group, states, kept)
-        return Move(kernels.rmsprop_step, list(states), kept, options, note, renew)
+        counted = tuple(states.values())
+        return Move(kernels.rmsprop_step, list(states), kept, options, note, renew, group, counted)
 
     def _renewed(self, group: Group, states: dict[Any, Any], kept: list[Any]) -> Move | None:
         if [group["momentum"] > 0, bool(group["centered"])] != [x is not None for x in kept[1:]]:

@@ -68,11 +68,13 @@ static void optim_block(void *context, int64_t block) {
     }
     void (*step)(int, void *const *, int64_t, const void *) =
         t->dtype == MG_FLOAT32 ? optim_step_f32 : optim_step_f64;
-    step(job->method, parts, n - rest, job->options);
+    if (n > rest) step(job->method, parts, n - rest, job->options);
     if (!rest) return;
-    memset(stage, 0, sizeof stage);
-    for (int i = 0; i < OPTIM_PARTS; i++)
-        if (parts[i]) memcpy(stage[i], (char *)parts[i] + (n - rest) * size, (size_t)(rest * size));
+    for (int i = 0; i < OPTIM_PARTS; i++) {
+        if (!parts[i]) continue;
+        memset(stage[i], 0, (size_t)(nditer_unit((size_t)size) * size));
+        memcpy(stage[i], (char *)parts[i] + (n - rest) * size, (size_t)(rest * size));
+    }
     step(job->method, padded, nditer_unit((size_t)size), job->options);
     for (int i = 0; i < OPTIM_PARTS - 1; i++)
         if (parts[i]) memcpy((char *)parts[i] + (n - rest) * size, stage[i], (size_t)(rest * size));
