@@ -86,13 +86,13 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             for recorded in self._recorded:
-                if recorded.fast is not None and (result := recorded.fast(args)) is not ...:
-                    if result is not NotImplemented:
-                        return result
-                    try:
-                        return recorded.stopped(args)
-                    except Misfit:
-                        break
+                if recorded.fast is None:
+                    continue
+                try:
+                    if (result := recorded.fast(args)) is not ...:
+                        return recorded.stopped(args) if result is NotImplemented else result
+                except Misfit:
+                    break
         if recorders.active() is not None or vmaps or watchers or tracers or changes.replaced:
             return self.function(*args, **kwargs)
         others: list[Any] = []

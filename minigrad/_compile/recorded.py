@@ -383,7 +383,12 @@ class Recorded:
             back = self._ways_back()
         ints: list[int] = []
         floats: list[float] = []
-        notes = [event(ints, floats, done) for event in self._events]
+        try:
+            notes = [event(ints, floats, done) for event in self._events]
+        except Misfit:
+            for go_back in back:
+                go_back()
+            raise
         given += [x._h for x in done if isinstance(x, TensorBase)]
         undo = [(given[k], call(kernels.copy, given[k])) for k in self._undo]
         try:
@@ -561,15 +566,27 @@ def _move(step: Step) -> Event:
     renew = step.move.renew
 
     def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
-        move = renew()
-        if move is None:
-            raise Misfit
+        move = _renewed(renew)
         options = move.options
         ints.extend(map(int, options[reals:]))
         floats.extend(map(float, options[:reals]))
         return move.note
 
     return event
+
+
+def _renewed(renew: Callable[[], Any]) -> Any:
+    """What an optimizer gives for a run. Misfit if the function itself is to run, and to tell why.
+
+    That is for another step than the recorded one, and for options or a state out of range.
+    """
+    try:
+        found = renew()
+    except Exception:
+        raise Misfit from None
+    if found is None:
+        raise Misfit
+    return found
 
 
 def _act(run: Callable[[], Any]) -> Event:

@@ -321,9 +321,19 @@ class Recorder:
 
     def step(self, move: Any) -> None:
         """The last call is a step of an optimizer."""
-        if not self._paused:
-            self.steps[-1].move = move
-            self.events.append(self.steps[-1])
+        if self._paused:
+            return
+        for step in self.events if move.note is not None else ():
+            before = step.move if isinstance(step, Step) else None
+            if before is not None and before.note is not None and _share(before, move):
+                self.give_up("an optimizer", "steps a parameter twice, and counts its steps")
+        self.steps[-1].move = move
+        self.events.append(self.steps[-1])
+
+
+def _share(one: Any, other: Any) -> bool:
+    """True if two steps of optimizers move a tensor both."""
+    return not {id(p) for p in one.params}.isdisjoint([id(p) for p in other.params])
 
 
 def _asked_by_library() -> bool:
