@@ -12,7 +12,7 @@ from minigrad._compile.arguments import filled, template
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorder import Recorder, Step, place_of
+from minigrad._compile.recorder import Live, Recorder, Step, place_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
 from minigrad.nn.module import changes
@@ -103,13 +103,18 @@ class Recorded:
         self.acts = [
             e if callable(e) else recorder.values[e].source
             for e in recorder.events
-            if not isinstance(e, Step)
+            if not isinstance(e, (Step, Live))
         ]
         self._generators = list({id(g): g for g in recorder.generators}.values())
         at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
         events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
         self._events = [self._event(event, recorder) for event in events]
         self._steps_of_events = [at[id(e.move)] if isinstance(e, Step) else 0 for e in events]
+        for place_of_event, e in enumerate(events):
+            if isinstance(e, Live):
+                roots = {x._h.buffer for x in e.turn.written}
+                written = [k for k, slot in places_of_writes if plan.layouts[slot].root in roots]
+                self._steps_of_events[place_of_event] = max(written, default=0)
         recorder.values.clear()
         plain = len(attempt.kind[0]) == len(attempt.tensors) + 1 and attempt.kind[0][0] is tuple
         self._plain = plain and all(type(x) is result_type() for x in attempt.tensors)
@@ -186,10 +191,12 @@ class Recorded:
         self._given = len(given)
         self._order = given + made
 
-    @staticmethod
-    def _event(event: Any, recorder: Recorder) -> Event:
+    def _event(self, event: Any, recorder: Recorder) -> Event:
         if isinstance(event, Step):
             return _move(event)
+        if isinstance(event, Live):
+            moves = [step.move for step in self.plan.steps if isinstance(step.move, Live)]
+            return _live(event.turn, [m.place for m in moves if m.turn is event.turn])
         return _act(event if callable(event) else recorder.values[event].source)
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
@@ -571,6 +578,18 @@ def _move(step: Step) -> Event:
         ints.extend(map(int, options[reals:]))
         floats.extend(map(float, options[:reals]))
         return move.note
+
+    return event
+
+
+def _live(turn: Any, places: list[int]) -> Event:
+    """The event that asks a turn for the numbers of a run. The program has those at ``places``."""
+    renew = turn.renew
+
+    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
+        numbers, note = _renewed(renew)
+        floats.extend([numbers[place] for place in places])
+        return note
 
     return event
 

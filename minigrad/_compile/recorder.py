@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.runtime import recorders
 from minigrad.runtime.accelerator import speed
@@ -15,8 +15,9 @@ from minigrad.runtime.caller import caller
 from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.hooks import forwards
+from minigrad.tape.tensor_base import wrap
 
-__all__ = ["NONE", "Recorder", "Step", "Value", "place_of"]
+__all__ = ["NONE", "Live", "Recorder", "Step", "Value", "place_of"]
 
 NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
@@ -57,12 +58,25 @@ class Step:
     outputs: list[int]
     expected: int = -1  # the answer of a question
     line: tuple[str, int] | None = None
-    move: Any = None  # the step of an optimizer, whose numbers are read anew for each run
+    move: Any = None  # what gives the numbers for each run: a step of an optimizer, or Live
 
     @property
     def name(self) -> str:
         """The name of the kernel."""
         return names[self.number]
+
+
+class Live(NamedTuple):
+    """Numbers that a turn gives for each run, or the one at a place; see :func:`recorders.live`."""
+
+    turn: Any
+    place: int = NONE
+
+    @property
+    def renew(self) -> Callable[[], Any]:
+        """A function that gives the numbers of a run, and what to call after it."""
+        renew: Callable[[], Any] = self.turn.renew
+        return renew
 
 
 @dataclass
@@ -318,6 +332,20 @@ class Recorder:
         self.events.append(run)
         with self.paused():
             return run()
+
+    def live(self, numbers: list[float], turn: Any) -> list[Any]:
+        """Tensors of numbers that are others for each run."""
+        if self._paused or self.failed:
+            return numbers
+        with self.paused():
+            made = [wrap(call(kernels.python_float, x)) for x in numbers]
+        line = caller()
+        for k, (number, x) in enumerate(zip(numbers, made, strict=True)):
+            step = Step(kernels.python_float, [], None, [], [number], [self._made(x._h)])
+            step.line, step.move = line, Live(turn, k)
+            self.steps.append(step)
+        self.events.append(Live(turn))
+        return made
 
     def step(self, move: Any) -> None:
         """The last call is a step of an optimizer."""

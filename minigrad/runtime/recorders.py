@@ -19,6 +19,8 @@ __all__ = [
     "drawn",
     "draws_from",
     "give_up",
+    "live",
+    "live_before",
     "repeated",
     "stepped",
 ]
@@ -76,6 +78,23 @@ def stepped(move: Any) -> None:
     recorder = active()
     if recorder is not None:
         recorder.step(move)
+
+
+def live(numbers: list[float], turn: Any) -> list[Any]:
+    """Numbers that tensors are computed with. While recording they are 0-d tensors.
+
+    A recorded program asks ``turn.renew()`` for the numbers of each run. That gives the numbers and
+    a function to call after the run, or None if the program does not fit. ``turn.written`` are the
+    tensors that the run writes with the numbers.
+    """
+    recorder = active()
+    return numbers if recorder is None else recorder.live(numbers, turn)
+
+
+def live_before() -> list[Any]:
+    """The turns whose numbers this recording has so far."""
+    recorder = active()
+    return [] if recorder is None else [x.turn for x in recorder.events if hasattr(x, "turn")]
 
 
 def cached(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
