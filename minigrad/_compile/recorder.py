@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from minigrad.random import Draw
 from minigrad.runtime import recorders
 from minigrad.runtime.accelerator import speed
 from minigrad.runtime.caller import caller
@@ -66,6 +67,14 @@ class Step:
         return names[self.number]
 
 
+class Drawn(NamedTuple):
+    """A draw from the shared generator, the slot of its array, and when that was written last."""
+
+    make: Any
+    slot: int
+    version: int
+
+
 class Live(NamedTuple):
     """Numbers that a turn gives for each run, or the one at a place; see :func:`recorders.live`."""
 
@@ -100,6 +109,8 @@ class Recorder:
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
         self._drawing = False
+        self.draws_made: list[Drawn] = []
+        self._again: list[Any] = []  # functions that give a draw again
         self._busy = False  # in a call of the recorder's own
         self.start = 0
         self.finds_older = False  # unknown arrays from before are constants
@@ -306,8 +317,11 @@ class Recorder:
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """A tensor that is drawn anew for each run."""
-        if self._paused:
+        if self._paused or self.failed:
             return make()
+        is_shared = not isinstance(make, Draw) or make.is_shared()
+        if self._again and is_shared:
+            return self._again[-1](make)
         self._drawing = True
         try:
             with self.paused():
@@ -316,7 +330,35 @@ class Recorder:
             self._drawing = False
         slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
+        if is_shared:
+            self.draws_made.append(Drawn(make, slot, x._h.version))
         return x
+
+    @contextmanager
+    def drawn_again(self, draws: Sequence[Drawn], go_back: Callable[[], Any]) -> Iterator[None]:
+        """Context manager: the shared generator's next draws are these."""
+        left = list(draws)
+
+        def draw(make: Callable[[], Any]) -> Any:
+            if left and self._is_like(left[0], make):
+                self.draws_made.append(left[0])
+                return wrap(self.values[left.pop(0).slot].array)
+            self.give_up("a checkpoint", "draws other random numbers when it computes again")
+            go_back()
+            for one in draws[: len(draws) - len(left)]:
+                one.make()
+            return make()
+
+        self._again.append(draw)
+        try:
+            yield
+        finally:
+            self._again.remove(draw)
+
+    def _is_like(self, one: Drawn, make: Any) -> bool:
+        """True if the array of a draw still has the numbers of such a draw as ``make``."""
+        same = isinstance(make, Draw) and isinstance(one.make, Draw) and one.make.is_like(make)
+        return same and self.values[one.slot].array.version == one.version
 
     def draws(self, generator: Any) -> None:
         """Numbers come from a generator; None stands for the shared one of the thread."""

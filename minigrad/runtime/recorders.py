@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "cached",
     "constant",
     "drawn",
+    "drawn_again",
     "draws_from",
+    "draws_so_far",
     "give_up",
     "live",
     "live_before",
@@ -56,6 +59,23 @@ def drawn(make: Callable[[], T]) -> T:
     """The tensor that ``make`` draws. A recorded program calls ``make`` for each run."""
     recorder = active()
     return make() if recorder is None else recorder.draw(make)
+
+
+def draws_so_far() -> Any:
+    """The draws of this recording from the shared generator, in order; None if none is recorded."""
+    recorder = active()
+    return None if recorder is None or recorder.failed else recorder.draws_made
+
+
+@contextmanager
+def drawn_again(draws: Sequence[Any], go_back: Callable[[], Any]) -> Iterator[None]:
+    """Context manager: the shared generator's next draws are these of the same recording.
+
+    ``go_back`` sets the generator to where it was before them. It is called if others are drawn,
+    and the recorder gives up.
+    """
+    with active().drawn_again(draws, go_back):
+        yield
 
 
 def draws_from(generator: Any) -> None:

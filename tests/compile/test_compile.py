@@ -643,7 +643,7 @@ def test_checkpoints(dropout):
         assert mg.allclose((y != 0).float() * w.detach().cos() * (2 if dropout else 1), w.grad) or (
             dropout and mg.equal(y != 0, w.grad != 0)
         )
-    assert has_program(f) == (dropout == 0.0)
+    assert has_program(f)
 
 
 def test_a_seed_inside():
