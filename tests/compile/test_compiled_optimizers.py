@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.optim import swa_utils
 
 F = nn.functional
 OPTIONS = {
@@ -420,3 +421,43 @@ def test_a_file_holds_no_such_step(tmp_path):
         made.run(*data(k, mg.float32))
     with pytest.raises(ValueError, match="steps of SGD"):
         made.compiled.save(tmp_path / "step.mg")
+
+
+AVERAGES = {
+    "mean": {},
+    "mean of each": {"avg_fn": swa_utils.get_swa_avg_fn()},
+    "moving": {"multi_avg_fn": swa_utils.get_ema_multi_avg_fn(0.9)},
+    "moving far": {"multi_avg_fn": swa_utils.get_ema_multi_avg_fn(0.2)},
+    "moving of each": {"avg_fn": swa_utils.get_ema_avg_fn(0.9)},
+    "with buffers": {"use_buffers": True},
+}
+
+
+@dtypes
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("name", AVERAGES)
+def test_averaged_models_in_the_step(name, momentum, dtype):
+    found = []
+    for compiled in (False, True):
+        mg.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).to(dtype)
+        average = swa_utils.AveragedModel(model, **AVERAGES[name])
+        optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
+
+        def step(x, model=model, average=average, optimizer=optimizer):
+            optimizer.zero_grad()
+            model(x).square().sum().backward()
+            optimizer.step()
+            average.update_parameters(model)
+
+        run = mg.compile(step, fullgraph=True) if compiled else step
+        steps = []
+        for _ in range(8):
+            run(mg.randn(5, 4, dtype=dtype))
+            steps.append([bits(x) for x in average.state_dict().values()])
+            for one in run._recorded if compiled else ():
+                one.function = None  # which runs where a program stops
+        found.append(steps)
+        if compiled:
+            assert run.recordings == 2
+    assert found[0] == found[1]
