@@ -80,11 +80,10 @@ class Generator:
 
     def __init__(self) -> None:
         self.seed()
-        _generators.add(self)
 
     def seed(self) -> int:
         """Start again with a seed from the operating system, and return the seed."""
-        self._start(int(np.random.SeedSequence().entropy), False)  # type: ignore[arg-type]
+        self._start(_new_seed(), False)
         return self._seed
 
     def manual_seed(self, seed: int) -> Generator:
@@ -99,6 +98,10 @@ class Generator:
     def _start(self, seed: int, chosen: bool) -> None:
         if recording:
             give_up("a generator", "starts anew")
+        self._begin(seed, chosen)
+
+    def _begin(self, seed: int, chosen: bool) -> None:
+        _generators.add(self)
         self._numpy = np.random.Generator(np.random.Philox(seed))
         self._seed = seed
         self._chosen = chosen  # True if the program chose the seed
@@ -246,8 +249,15 @@ def default_generator() -> Generator:
     if (own := getattr(_own, "generator", None)) is not None:
         return own
     if _default is None:
-        _default = Generator()
+        made = Generator.__new__(Generator)
+        made._begin(_new_seed(), False)
+        _default = made
     return _default
+
+
+def _new_seed() -> int:
+    """A seed from the operating system."""
+    return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
 
 
 def _begin_child() -> None:
@@ -380,6 +390,15 @@ class Draw:
     ) -> None:
         self.kind, self.shape, self.dtype = kind, shape, dtype
         self.numbers, self.generator = numbers, generator
+
+    def is_shared(self) -> bool:
+        """True if it draws from the shared generator."""
+        return self.generator is None or self.generator is default_generator()
+
+    def is_like(self, other: Draw) -> bool:
+        """True if the other one draws as many numbers of this kind."""
+        own = self.kind, self.shape, self.dtype, self.numbers
+        return own == (other.kind, other.shape, other.dtype, other.numbers)
 
     def __call__(self) -> Tensor:
         """A new tensor."""

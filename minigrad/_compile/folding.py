@@ -31,8 +31,8 @@ def fold_constants(recorder: Recorder, results: Iterable[Array] = ()) -> None:
         made = [slot for slot in step.outputs if slot != NONE]
         touched = {values[slot].array.buffer for slot in (*reads(step), *made)}
         known = all(values[slot].kind == "constant" for slot in reads(step))
-        bare = is_effect(step) or step.name == "empty" or not made
-        if bare or not known or touched & written or not _is_small(recorder, step):
+        alive = is_effect(step) or step.move is not None or step.name == "empty" or not made
+        if alive or not known or touched & written or not _is_small(recorder, step):
             steps.append(step)
             continue
         for slot in made:

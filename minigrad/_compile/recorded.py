@@ -14,7 +14,7 @@ from minigrad._compile.folding import fold_constants
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorder import Recorder, Step, place_of
+from minigrad._compile.recorder import Live, Recorder, Step, place_of
 from minigrad._compile.replaying import replay_of, values_of
 from minigrad._compile.surroundings import Guard, first_difference
 from minigrad._tensor.inplace import replace
@@ -106,14 +106,19 @@ class Recorded:
         self.acts = [
             e if callable(e) else recorder.values[e].source
             for e in recorder.events
-            if not isinstance(e, Step)
+            if not isinstance(e, (Step, Live))
         ]
         self._generators = list({id(g): g for g in recorder.generators}.values())
         at = {id(step.move): k for k, step in enumerate(plan.steps) if step.move is not None}
         events = [e for e in recorder.events if not isinstance(e, Step) or id(e.move) in at]
         self._events = [self._event(event, recorder) for event in events]
-        self.moves = [e if isinstance(e, Step) else None for e in events]
+        self.moves = [e if isinstance(e, (Step, Live)) else None for e in events]
         self._steps_of_events = [at[id(e.move)] if isinstance(e, Step) else 0 for e in events]
+        for place_of_event, e in enumerate(events):
+            if isinstance(e, Live):
+                roots = {x._h.buffer for x in e.turn.written}
+                written = [k for k, slot in places_of_writes if plan.layouts[slot].root in roots]
+                self._steps_of_events[place_of_event] = max(written, default=0)
         recorder.values.clear()
         self.values = values_of(attempt.arguments)
         self.names = attempt.argument_names
@@ -190,11 +195,17 @@ class Recorded:
         self._given = len(given)
         self._order = given + made
 
-    @staticmethod
-    def _event(event: Any, recorder: Recorder) -> Event:
+    def _event(self, event: Any, recorder: Recorder) -> Event:
         if isinstance(event, Step):
             return _move(event)
+        if isinstance(event, Live):
+            return _live(event.turn, self.places_of(event))
         return _act(event if callable(event) else recorder.values[event].source)
+
+    def places_of(self, event: Live) -> list[int]:
+        """Which of the numbers of a turn the program has."""
+        moves = [step.move for step in self.plan.steps if isinstance(step.move, Live)]
+        return [move.place for move in moves if move.turn is event.turn]
 
     def _planned(self, recorder: Recorder, numbers: dict[int, int]) -> Plan:
         """The plan of the program, after all passes."""
@@ -558,15 +569,39 @@ def _move(step: Step) -> Event:
     renew = step.move.renew
 
     def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
-        move = renew()
-        if move is None:
-            raise Misfit
+        move = _renewed(renew)
         options = move.options
         ints.extend(map(int, options[reals:]))
         floats.extend(map(float, options[:reals]))
         return move.note
 
     return event
+
+
+def _live(turn: Any, places: list[int]) -> Event:
+    """The event that asks a turn for the numbers of a run. The program has those at ``places``."""
+    renew = turn.renew
+
+    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
+        numbers, note = _renewed(renew)
+        floats.extend([numbers[place] for place in places])
+        return note
+
+    return event
+
+
+def _renewed(renew: Callable[[], Any]) -> Any:
+    """What an optimizer gives for a run. Misfit if the function itself is to run, and to tell why.
+
+    That is for another step than the recorded one, and for options or a state out of range.
+    """
+    try:
+        found = renew()
+    except Exception:
+        raise Misfit from None
+    if found is None:
+        raise Misfit
+    return found
 
 
 def _act(run: Callable[[], Any]) -> Event:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad.autograd.upstream import one
+from minigrad.random import Draw
 from minigrad.runtime import recorders
 from minigrad.runtime.caller import caller
 from minigrad.runtime.native import Array, call, kernels, lib, names, signatures, title_of, tracers
 from minigrad.runtime.recorders import RecordingError
 from minigrad.tape.hooks import forwards
+from minigrad.tape.tensor_base import wrap
 
-__all__ = ["NONE", "Recorder", "Step", "Value", "place_of"]
+__all__ = ["NONE", "Live", "Recorder", "Step", "Value", "place_of"]
 
 NONE = -1  # the slot of an array that is left out
 _numbers = {name: number for number, name in enumerate(names)}
@@ -57,12 +59,33 @@ class Step:
     outputs: list[int]
     expected: int = -1  # the answer of a question
     line: tuple[str, int] | None = None
-    move: Any = None  # the step of an optimizer, whose numbers are read anew for each run
+    move: Any = None  # what gives the numbers for each run: a step of an optimizer, or Live
 
     @property
     def name(self) -> str:
         """The name of the kernel."""
         return names[self.number]
+
+
+class Drawn(NamedTuple):
+    """A draw from the shared generator, the slot of its array, and when that was written last."""
+
+    make: Any
+    slot: int
+    version: int
+
+
+class Live(NamedTuple):
+    """Numbers that a turn gives for each run, or the one at a place; see :func:`recorders.live`."""
+
+    turn: Any
+    place: int = NONE
+
+    @property
+    def renew(self) -> Callable[[], Any]:
+        """A function that gives the numbers of a run, and what to call after it."""
+        renew: Callable[[], Any] = self.turn.renew
+        return renew
 
 
 @dataclass
@@ -86,6 +109,8 @@ class Recorder:
         self._handles: list[Array] = []  # further handles of known arrays
         self._paused = 0
         self._drawing = False
+        self.draws_made: list[Drawn] = []
+        self._again: list[Any] = []  # functions that give a draw again
         self._busy = False  # in a call of the recorder's own
         self.start = 0
         self.finds_older = False  # unknown arrays from before are constants
@@ -292,8 +317,11 @@ class Recorder:
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """A tensor that is drawn anew for each run."""
-        if self._paused:
+        if self._paused or self.failed:
             return make()
+        is_shared = not isinstance(make, Draw) or make.is_shared()
+        if self._again and is_shared:
+            return self._again[-1](make)
         self._drawing = True
         try:
             with self.paused():
@@ -302,7 +330,35 @@ class Recorder:
             self._drawing = False
         slot = self._new("drawn", x._h, make, place_of(x._h))
         self.events.append(slot)
+        if is_shared:
+            self.draws_made.append(Drawn(make, slot, x._h.version))
         return x
+
+    @contextmanager
+    def drawn_again(self, draws: Sequence[Drawn], go_back: Callable[[], Any]) -> Iterator[None]:
+        """Context manager: the shared generator's next draws are these."""
+        left = list(draws)
+
+        def draw(make: Callable[[], Any]) -> Any:
+            if left and self._is_like(left[0], make):
+                self.draws_made.append(left[0])
+                return wrap(self.values[left.pop(0).slot].array)
+            self.give_up("a checkpoint", "draws other random numbers when it computes again")
+            go_back()
+            for draw in draws[: len(draws) - len(left)]:
+                draw.make()
+            return make()
+
+        self._again.append(draw)
+        try:
+            yield
+        finally:
+            self._again.remove(draw)
+
+    def _is_like(self, one: Drawn, make: Any) -> bool:
+        """True if the array of a draw still has the numbers of such a draw as ``make``."""
+        same = isinstance(make, Draw) and isinstance(one.make, Draw) and one.make.is_like(make)
+        return same and self.values[one.slot].array.version == one.version
 
     def draws(self, generator: Any) -> None:
         """Numbers come from a generator; None stands for the shared one of the thread."""
@@ -319,11 +375,35 @@ class Recorder:
         with self.paused():
             return run()
 
+    def live(self, numbers: list[float], turn: Any) -> list[Any]:
+        """Tensors of numbers that are others for each run."""
+        if self._paused or self.failed:
+            return numbers
+        with self.paused():
+            made = [wrap(call(kernels.python_float, x)) for x in numbers]
+        line = caller()
+        for k, (number, x) in enumerate(zip(numbers, made, strict=True)):
+            step = Step(kernels.python_float, [], None, [], [number], [self._made(x._h)])
+            step.line, step.move = line, Live(turn, k)
+            self.steps.append(step)
+        self.events.append(Live(turn))
+        return made
+
     def step(self, move: Any) -> None:
         """The last call is a step of an optimizer."""
-        if not self._paused:
-            self.steps[-1].move = move
-            self.events.append(self.steps[-1])
+        if self._paused:
+            return
+        for step in self.events if move.note is not None else ():
+            before = step.move if isinstance(step, Step) else None
+            if before is not None and before.note is not None and _share(before, move):
+                self.give_up("an optimizer", "steps a parameter twice, and counts its steps")
+        self.steps[-1].move = move
+        self.events.append(self.steps[-1])
+
+
+def _share(one: Any, other: Any) -> bool:
+    """True if two steps of optimizers move a tensor both."""
+    return not {id(p) for p in one.params}.isdisjoint([id(p) for p in other.params])
 
 
 def _asked_by_library() -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad._compile.arguments import HOLE, filled
 from minigrad._compile.program import Misfit
+from minigrad._compile.recorder import Live, Step
 from minigrad._compile.surroundings import Check
 from minigrad.nn.module import changes
 from minigrad.runtime import recorders
@@ -30,6 +31,7 @@ _LEFT = {"made": 0, "living": 1, "argument": 2, "captured": 2, "grad": 3}
 _EDGE_NONE, _EDGE_LEAF, _EDGE_NODE, _EDGE_CONSTANT = range(4)
 _MOVE, _ACT = range(2)
 _MOST_VALUES = 64
+_UNSTEADY = {"numbers": ...}  # options that may change unseen, so that numbers are always renewed
 _CONTAINERS = (tuple, list, dict)
 _OPERATIONS = (
     kernels.program_run,
@@ -100,7 +102,7 @@ def replay_of(recorded: Any) -> Any:
             tuple(_guards(one)),
             tuple(leaves),
             tuple(sources),
-            tuple(map(_event, one._events, one.moves)),
+            tuple([_event(one, *pair) for pair in zip(one._events, one.moves, strict=True)]),
             tuple(one.program.results),
             _history(one, at),
             tuple(left),
@@ -143,15 +145,17 @@ def _guards(one: Any) -> list[tuple[Any, ...]]:
     found.append((Check.ITEM, vars(changes), "count", one.changes))
     found.append((Check.ITEM, defaults, 0, defaults[0]))
     for step in one.moves:
-        if step is not None:
+        if isinstance(step, Step):
             found += [(Check.ITEM, held, key, held[key]) for held, key in step.move.places]
     return found
 
 
-def _event(event: Callable[..., Any], step: Any) -> tuple[Any, ...]:
+def _event(one: Any, event: Callable[..., Any], step: Any) -> tuple[Any, ...]:
     """An event: a kind, a function, and what the accelerator knows of an optimizer's step."""
     if step is None:
         return _ACT, partial(_acted, event), None, (), 0, 0, -1
+    if isinstance(step, Live):
+        return _MOVE, partial(_renewed, event), _UNSTEADY, (), 0, len(one.places_of(step)), -1
     move, reals = step.move, len(step.floats)
     place = move.step_at - reals if move.step_at >= 0 else -1
     count = len(move.options) - reals

@@ -12,15 +12,23 @@ from typing import Any
 
 from minigrad.functions.creation import full_like, zeros, zeros_like
 from minigrad.functions.promotion import finfo
+from minigrad.functions.selection import where
 from minigrad.optim.by_parameter import (
     ByParameter,
+    Numbers,
     check_pair,
     check_ranges,
     check_switches,
+    decay,
     decayed,
+    mixed,
+    mixing,
+    shrinking,
     shrunk,
 )
 from minigrad.optim.optimizers import Group, _check_range, _size
+from minigrad.runtime.dtypes import float64
+from minigrad.runtime.recorders import active
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Rprop"]
@@ -75,11 +83,16 @@ class Adagrad(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"sum": full_like(p, group["initial_accumulator_value"])}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        g = decayed(group, p, g)
-        total = state["sum"] = state["sum"].addcmul(g, g)
-        rate = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
-        return p.addcdiv(g, total.sqrt() + group["eps"], value=-rate)
+    def _numbers_of(self, group: Group) -> Numbers:
+        return {key: float(group[key]) for key in ("lr", "lr_decay", "eps")} | decay(group)
+
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        n["rate"] = n["lr"] / (1 + (state["step"] - 1) * n["lr_decay"])
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        g = decayed(n, p, g)
+        total = state["sum"] = state["sum"] + g * g
+        return p - g / (total.sqrt() + n["eps"]) * n["rate"]
 
 
 class Adadelta(ByParameter):
@@ -130,13 +143,18 @@ class Adadelta(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"square_avg": zeros_like(p), "acc_delta": zeros_like(p)}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        rho, eps = group["rho"], group["eps"]
-        g = decayed(group, p, g)
-        squares = state["square_avg"] = (state["square_avg"] * rho).addcmul(g, g, value=1 - rho)
+    def _numbers_of(self, group: Group) -> Numbers:
+        rho = float(group["rho"])
+        n = {"rho": rho, "rest": 1 - rho, "eps": float(group["eps"]), "lr": float(group["lr"])}
+        return n | decay(group)
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        rho, rest, eps = n["rho"], n["rest"], n["eps"]
+        g = decayed(n, p, g)
+        squares = state["square_avg"] = state["square_avg"] * rho + g * g * rest
         delta = (state["acc_delta"] + eps).sqrt() / (squares + eps).sqrt() * g
-        state["acc_delta"] = (state["acc_delta"] * rho).addcmul(delta, delta, value=1 - rho)
-        return p.add(delta, alpha=-group["lr"])
+        state["acc_delta"] = state["acc_delta"] * rho + delta * delta * rest
+        return p - delta * n["lr"]
 
 
 class Rprop(ByParameter):
@@ -184,11 +202,16 @@ class Rprop(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"prev": zeros_like(p), "step_size": full_like(p, group["lr"])}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        shrink, grow = group["etas"]
+    def _numbers_of(self, group: Group) -> Numbers:
+        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        n = {"shrink": float(shrink), "grow": float(grow)}
+        return n | {"least": float(least), "most": float(most)}
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        shrink, grow = n["shrink"], n["grow"]
         turn = (g * state["prev"]).sign()  # 1: same sign, -1: sign changed, 0 or NaN: unknown
         factor = full_like(p, 1.0).masked_fill(turn > 0, grow).masked_fill(turn < 0, shrink)
-        size = state["step_size"] = (state["step_size"] * factor).clamp(*group["step_sizes"])
+        size = state["step_size"] = (state["step_size"] * factor).clamp(n["least"], n["most"])
         prev = state["prev"] = g.masked_fill(turn < 0, 0.0)
         return p.addcmul(prev.sign(), size, value=-1)
 
@@ -288,25 +311,42 @@ class Adafactor(ByParameter):
             )
         return super()._taken(place, zeros(shape, dtype=p.dtype), key, value)
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
+    def _numbers_of(self, group: Group) -> Numbers:
+        least, floor = group["eps"]
+        n = {key: float(group[key]) for key in ("lr", "beta2_decay", "d")} | shrinking(group)
+        return n | {"least": None if least is None else float(least), "floor": float(floor)}
+
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        near, n["share"] = mixing(state["step"] ** n["beta2_decay"])
+        n["near"] = float(near)  # no switch, since the weights of the first steps are large
+        n["rate"] = min(n["lr"], 1 / math.sqrt(state["step"]))
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
         if not p.numel():
             return p.detach()
-        t, share = state["step"], state["step"] ** group["beta2_decay"]
-        least, floor = group["eps"]
-        least = finfo(p.dtype).eps if least is None else least
-        rate = max(floor, _rms(p)) * min(group["lr"], 1 / math.sqrt(t))
+        least = finfo(p.dtype).eps if n["least"] is None else n["least"]
+        near, share = n["near"], n["share"]
+        rate = _larger(_rms(p), n["floor"]) * n["rate"]
         if p.ndim < 2:
-            mean = state["variance"] = state["variance"].lerp(g * g, share)
+            mean = state["variance"] = mixed(state["variance"], g * g, near, share)
         else:
             squares = g * g
-            row = state["row_var"].lerp(squares.mean(-1, keepdim=True), share)
-            column = state["col_var"].lerp(squares.mean(-2, keepdim=True), share)
+            row = mixed(state["row_var"], squares.mean(-1, keepdim=True), near, share)
+            column = mixed(state["col_var"], squares.mean(-2, keepdim=True), near, share)
             state["row_var"], state["col_var"] = row, column
             mean = row @ column / row.mean(-2, keepdim=True).clamp(min=least)
         update = mean.clamp(min=least * least).rsqrt() * g
-        return shrunk(group, p).add(update, alpha=-rate / max(1.0, _rms(update) / group["d"]))
+        scale = rate / _larger(_rms(update) / n["d"], 1.0)
+        return shrunk(n, p) - update * (scale if type(scale) is float else scale.to(p.dtype))
 
 
-def _rms(x: Any) -> float:
-    """The root mean square."""
-    return float(x.norm().item()) / math.sqrt(x.numel())
+def _rms(x: Any) -> Any:
+    """The root mean square in float64: a number, or while recording a 0-d tensor."""
+    norm = x.norm()
+    whole = float(norm.item()) if active() is None else norm.to(float64)
+    return whole / math.sqrt(x.numel())
+
+
+def _larger(x: Any, least: Any) -> Any:
+    """The larger of two numbers, which is ``least`` if x is NaN."""
+    return where(x > least, x, least) if isinstance(x, TensorBase) else max(least, x)

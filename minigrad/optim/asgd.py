@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.functions.creation import zeros_like
-from minigrad.optim.by_parameter import ByParameter, check_ranges, check_switches, decayed
+from minigrad.optim.by_parameter import (
+    ByParameter,
+    Numbers,
+    check_ranges,
+    check_switches,
+    chosen,
+    decay,
+    decayed,
+)
 from minigrad.optim.optimizers import Group
 
 __all__ = ["ASGD"]
@@ -62,12 +70,20 @@ class ASGD(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"eta": float(group["lr"]), "mu": 1.0, "ax": zeros_like(p)}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        eta, mu, lr, lambd = state["eta"], state["mu"], group["lr"], group["lambd"]
-        g = decayed(group, p, g)
-        moved = (p * (1 - lambd * eta)).add(g, alpha=-eta)
-        # A copy, since the parameter will be overwritten.
-        state["ax"] = moved if mu == 1 else state["ax"].add(moved - state["ax"], alpha=mu)
-        state["eta"] = lr / (1 + lambd * lr * state["step"]) ** group["alpha"]
-        state["mu"] = 1 / max(1, state["step"] - group["t0"])
+    def _numbers_of(self, group: Group) -> Numbers:
+        return {key: float(group[key]) for key in ("lr", "lambd", "alpha", "t0")} | decay(group)
+
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        eta, mu, lr, lambd = float(state["eta"]), float(state["mu"]), n["lr"], n["lambd"]
+        n["shrink"], n["eta"], n["mu"], n["first"] = 1 - lambd * eta, eta, mu, float(mu == 1)
+        state["eta"] = lr / (1 + lambd * lr * state["step"]) ** n["alpha"]
+        state["mu"] = 1 / max(1.0, state["step"] - n["t0"])
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        g = decayed(n, p, g)
+        moved, mean = p * n["shrink"] - g * n["eta"], state["ax"]
+        if type(n["first"]) is float and n["first"]:
+            state["ax"] = moved  # a copy, since the parameter will be overwritten
+        else:
+            state["ax"] = chosen(n["first"], lambda: moved, lambda: mean + (moved - mean) * n["mu"])
         return moved

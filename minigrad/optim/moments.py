@@ -15,10 +15,16 @@ from minigrad.functions.elementwise import maximum
 from minigrad.functions.selection import where
 from minigrad.optim.by_parameter import (
     ByParameter,
+    Numbers,
     check_pair,
     check_ranges,
     check_switches,
+    chosen,
+    decay,
     decayed,
+    mixed,
+    mixing,
+    shrinking,
     shrunk,
 )
 from minigrad.optim.optimizers import Group
@@ -42,11 +48,18 @@ class _Moments(ByParameter):
         names = self._needed - self._numbers - {"step"}
         return {name: zeros_like(p) for name in sorted(names)}
 
-    def _means(self, group: Group, g: Any, state: dict[str, Any]) -> tuple[Any, Any]:
+    def _numbers_of(self, group: Group) -> Numbers:
+        """The numbers for :meth:`_means`, lr and eps."""
+        first, second = map(float, group["betas"])
+        n = {"first": first, "second": second, "rest": 1 - second}
+        n["lr"], n["eps"] = float(group["lr"]), float(group["eps"])
+        n["new near"], n["new"] = mixing(1 - first)
+        return n
+
+    def _means(self, n: Numbers, g: Any, state: dict[str, Any]) -> tuple[Any, Any]:
         """Update the two running means with a gradient."""
-        first, second = group["betas"]
-        mean = state["exp_avg"] = state["exp_avg"].lerp(g, 1 - first)
-        squares = (state["exp_avg_sq"] * second).addcmul(g, g, value=1 - second)
+        mean = state["exp_avg"] = mixed(state["exp_avg"], g, n["new near"], n["new"])
+        squares = state["exp_avg_sq"] * n["second"] + g * g * n["rest"]
         state["exp_avg_sq"] = squares
         return mean, squares
 
@@ -90,13 +103,18 @@ class Adamax(_Moments):
         }
         super().__init__(params, defaults, **switches)
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        first, second = group["betas"]
-        g = decayed(group, p, g)
-        mean = state["exp_avg"] = state["exp_avg"].lerp(g, 1 - first)
-        largest = maximum(state["exp_inf"] * second, g.abs() + group["eps"])
+    def _numbers_of(self, group: Group) -> Numbers:
+        return super()._numbers_of(group) | decay(group)
+
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        n["rate"] = n["lr"] / (1 - n["first"] ** state["step"])
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        g = decayed(n, p, g)
+        mean = state["exp_avg"] = mixed(state["exp_avg"], g, n["new near"], n["new"])
+        largest = maximum(state["exp_inf"] * n["second"], g.abs() + n["eps"])
         state["exp_inf"] = largest
-        return p.addcdiv(mean, largest, value=-group["lr"] / (1 - first ** state["step"]))
+        return p - mean / largest * n["rate"]
 
 
 class _Decaying(_Moments):
@@ -104,11 +122,9 @@ class _Decaying(_Moments):
 
     _switches = ("maximize", "decoupled_weight_decay")
 
-    def _prepared(self, group: Group, p: Any, g: Any) -> tuple[Any, Any]:
-        """The parameter and the gradient after weight decay."""
-        if group["decoupled_weight_decay"]:
-            return shrunk(group, p), g
-        return p, decayed(group, p, g)
+    def _numbers_of(self, group: Group) -> Numbers:
+        decays = shrinking if group["decoupled_weight_decay"] else decay
+        return super()._numbers_of(group) | decays(group)
 
 
 class NAdam(_Decaying):
@@ -158,15 +174,22 @@ class NAdam(_Decaying):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {**super()._begun(group, p), "mu_product": 1.0}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        (first, second), lr, t = group["betas"], group["lr"], state["step"]
-        p, g = self._prepared(group, p, g)
-        mean, squares = self._means(group, g, state)
-        now, after = (first * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (t, t + 1))
-        product = state["mu_product"] = state["mu_product"] * now
-        size = (squares / (1 - second**t)).sqrt() + group["eps"]
-        moved = p.addcdiv(g, size, value=-lr * (1 - now) / (1 - product))
-        return moved.addcdiv(mean, size, value=-lr * after / (1 - product * after))
+    def _numbers_of(self, group: Group) -> Numbers:
+        return super()._numbers_of(group) | {"decay of first": float(group["momentum_decay"])}
+
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        first, lr, t, slower = n["first"], n["lr"], state["step"], n["decay of first"]
+        now, after = (first * (1 - 0.5 * 0.96 ** (k * slower)) for k in (t, t + 1))
+        product = state["mu_product"] = float(state["mu_product"]) * now
+        n["left"] = 1 - n["second"] ** t
+        n["of g"] = lr * (1 - now) / (1 - product)
+        n["of mean"] = lr * after / (1 - product * after)
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        p, g = shrunk(n, p), decayed(n, p, g)
+        mean, squares = self._means(n, g, state)
+        size = (squares / n["left"]).sqrt() + n["eps"]
+        return p - g / size * n["of g"] - mean / size * n["of mean"]
 
 
 class RAdam(_Decaying):
@@ -208,21 +231,25 @@ class RAdam(_Decaying):
         }
         super().__init__(params, defaults, **switches)
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        (first, second), t = group["betas"], state["step"]
-        p, g = self._prepared(group, p, g)
-        mean, squares = self._means(group, g, state)
-        rate, left = group["lr"] / (1 - first**t), 1 - second**t
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        second, t = n["second"], state["step"]
+        rate, left = n["lr"] / (1 - n["first"] ** t), 1 - second**t
         # The effective number of gradients in the running mean of squares, in the limit and now.
         most = 2 / (1 - second) - 1
         length = most - 2 * t * second**t / left
+        n["adapts"], n["rate"] = float(length > 5), rate
         if length <= 5:
-            return p.add(mean, alpha=-rate)
+            return
         rectified = math.sqrt(
             (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
         )
-        value = -rate * rectified * math.sqrt(left)
-        return p.addcdiv(mean, squares.sqrt() + group["eps"], value=value)
+        n["rate"] = rate * rectified * math.sqrt(left)
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        p, g = shrunk(n, p), decayed(n, p, g)
+        mean, squares = self._means(n, g, state)
+        size = chosen(n["adapts"], lambda: squares.sqrt() + n["eps"], lambda: 1.0)
+        return p - mean / size * n["rate"]
 
 
 class SparseAdam(_Moments):
@@ -256,12 +283,14 @@ class SparseAdam(_Moments):
         defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         super().__init__(params, defaults, **switches)
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        (first, second), t = group["betas"], state["step"]
+    def _count(self, n: Numbers, state: dict[str, Any]) -> None:
+        first, second, t = n["first"], n["second"], state["step"]
+        n["rate"] = n["lr"] * math.sqrt(1 - second**t) / (1 - first**t)
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
         before = {name: state[name] for name in ("exp_avg", "exp_avg_sq")}
-        mean, squares = self._means(group, g, state)
-        rate = group["lr"] * math.sqrt(1 - second**t) / (1 - first**t)
-        moved = p.addcdiv(mean, squares.sqrt() + group["eps"], value=-rate)
+        mean, squares = self._means(n, g, state)
+        moved = p - mean / (squares.sqrt() + n["eps"]) * n["rate"]
         present = g != 0
         if g.ndim > 1:
             present = present.any(dim=tuple(range(1, g.ndim)), keepdim=True)
@@ -310,7 +339,15 @@ class Lion(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"exp_avg": zeros_like(p)}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        (now, later), mean = group["betas"], state["exp_avg"]
-        state["exp_avg"] = mean.lerp(g, 1 - later)
-        return shrunk(group, p).add(mean.lerp(g, 1 - now).sign(), alpha=-group["lr"])
+    def _numbers_of(self, group: Group) -> Numbers:
+        now, later = map(float, group["betas"])
+        n = {"lr": float(group["lr"])} | shrinking(group)
+        n["now near"], n["now"] = mixing(1 - now)
+        n["later near"], n["later"] = mixing(1 - later)
+        return n
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        mean = state["exp_avg"]
+        state["exp_avg"] = mixed(mean, g, n["later near"], n["later"])
+        direction = mixed(mean, g, n["now near"], n["now"]).sign()
+        return shrunk(n, p) - direction * n["lr"]

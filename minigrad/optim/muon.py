@@ -8,7 +8,16 @@ from typing import Any
 
 from minigrad.functions.arguments import integer, real
 from minigrad.functions.creation import zeros_like
-from minigrad.optim.by_parameter import ByParameter, check_ranges, check_switches, shrunk
+from minigrad.optim.by_parameter import (
+    ByParameter,
+    Numbers,
+    check_ranges,
+    check_switches,
+    mixed,
+    mixing,
+    shrinking,
+    shrunk,
+)
 from minigrad.optim.optimizers import Group
 
 __all__ = ["Muon"]
@@ -100,21 +109,31 @@ class Muon(ByParameter):
     def _begun(self, group: Group, p: Any) -> dict[str, Any]:
         return {"momentum_buffer": zeros_like(p)}
 
-    def _moved(self, group: Group, p: Any, g: Any, state: dict[str, Any]) -> Any:
-        momentum, (rows, columns) = group["momentum"], p.shape
-        mean = state["momentum_buffer"] = state["momentum_buffer"].lerp(g, 1 - momentum)
+    def _numbers_of(self, group: Group) -> Numbers:
+        momentum, (a, b, c) = float(group["momentum"]), map(float, group["ns_coefficients"])
+        n = {"a": a, "b": b, "c": c, "eps": float(group["eps"]), "lr": float(group["lr"])}
+        for option in ("nesterov", "ns_steps", "adjust_lr_fn"):
+            n[option] = group[option]
+        n["new near"], n["new"] = mixing(1 - momentum)
+        n["old near"], n["old"] = mixing(momentum)
+        return n | shrinking(group)
+
+    def _moved(self, n: Numbers, p: Any, g: Any, state: dict[str, Any]) -> Any:
+        rows, columns = p.shape
+        mean = mixed(state["momentum_buffer"], g, n["new near"], n["new"])
+        state["momentum_buffer"] = mean
         if not p.numel():
             return p.detach()
-        update = g.lerp(mean, momentum) if group["nesterov"] else mean
-        update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        if group["adjust_lr_fn"] == "match_rms_adamw":
+        update = mixed(g, mean, n["old near"], n["old"]) if n["nesterov"] else mean
+        update = _orthogonal(update, (n["a"], n["b"], n["c"]), n["ns_steps"], n["eps"])
+        if n["adjust_lr_fn"] == "match_rms_adamw":
             factor = 0.2 * math.sqrt(max(rows, columns))
         else:
             factor = math.sqrt(max(1, rows / columns))
-        return shrunk(group, p).add(update, alpha=-group["lr"] * factor)
+        return shrunk(n, p) - update * (n["lr"] * factor)
 
 
-def _orthogonal(x: Any, abc: tuple[float, float, float], steps: int, eps: float) -> Any:
+def _orthogonal(x: Any, abc: tuple[Any, Any, Any], steps: int, eps: Any) -> Any:
     """A matrix with the singular vectors of x, and singular values near 1."""
     a, b, c = abc
     tall = x.shape[0] > x.shape[1]

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.functions.creation import tensor
 from minigrad.functions.grad_modes import no_grad
+from minigrad.functions.selection import where
 from minigrad.nn.module import Module
 from minigrad.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from minigrad.optim.lr_scheduler import LRScheduler
 from minigrad.optim.optimizers import Optimizer
-from minigrad.runtime.dtypes import int64
+from minigrad.runtime.dtypes import float64, int64
+from minigrad.runtime.recorders import active
+from minigrad.tape.tensor_base import TensorBase, wrap
 
 if TYPE_CHECKING:
     from minigrad._tensor import Tensor
@@ -71,7 +74,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> _One:
 
 def get_swa_multi_avg_fn() -> _Many:
     """A function that writes the mean of all values into a list of tensors."""
-    return _on_lists(lambda count: 1 / (float(count) + 1))
+    return _on_lists(lambda count: 1 / (_number(count) + 1))
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> _Many:
@@ -89,7 +92,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> _Many:
     return _on_lists(lambda _: 1 - decay)
 
 
-def _on_lists(share: Callable[[Any], float]) -> _Many:
+def _number(count: Any) -> Any:
+    """A count as a float. While recording, a tensor stays one, in float64."""
+    if active() is not None and isinstance(count, TensorBase):
+        return wrap(count._h).to(float64)
+    return float(count)
+
+
+def _on_lists(share: Callable[[Any], Any]) -> _Many:
     """A function for averages of lists.
 
     The new value's weight depends on the number of earlier ones.
@@ -100,11 +110,17 @@ def _on_lists(share: Callable[[Any], float]) -> _Many:
         with no_grad():
             for a, b in zip(averaged, current, strict=True):
                 if a.dtype.is_floating_point:
-                    a.lerp_(b, weight)
+                    a.lerp_(b, _beside(a, weight))
                 else:
-                    a.copy_((a * (1 - weight) + b * weight).to(a.dtype))
+                    old, new = a * _beside(a, 1 - weight), b * _beside(a, weight)
+                    a.copy_((old + new).to(a.dtype))
 
     return update
+
+
+def _beside(x: Any, weight: Any) -> Any:
+    """A weight of the dtype in which x is multiplied by a number."""
+    return weight if isinstance(weight, float) else weight.to((x * 1.0).dtype)
 
 
 def _check_decay(name: str, decay: float) -> None:
@@ -165,8 +181,9 @@ class AveragedModel(Module):
     def update_parameters(self, model: Module) -> None:
         """Add the present parameters of the model to the averages."""
         averaged, taken = self._pairs(model)
+        recording = active() is not None  # the first call may be another than the recorded one
         with no_grad():
-            if not self.n_averaged:
+            if not recording and not self.n_averaged:
                 taken += averaged
             elif self.avg_fn is not None:
                 new = [self.avg_fn(a, b, self.n_averaged) for a, b in averaged]
@@ -175,6 +192,8 @@ class AveragedModel(Module):
                 self._average_lists(averaged)
             for own, value in taken:
                 own.copy_(value)
+            for own, value in averaged if recording else ():
+                own.copy_(where(self.n_averaged == 0, value, own))
             self.n_averaged += 1
 
     def _pairs(self, model: Module) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 __all__ = [
@@ -17,8 +18,12 @@ __all__ = [
     "cached",
     "constant",
     "drawn",
+    "drawn_again",
     "draws_from",
+    "draws_so_far",
     "give_up",
+    "live",
+    "live_before",
     "repeated",
     "stepped",
 ]
@@ -56,6 +61,23 @@ def drawn(make: Callable[[], T]) -> T:
     return make() if recorder is None else recorder.draw(make)
 
 
+def draws_so_far() -> Any:
+    """The draws of this recording from the shared generator, in order; None if none is recorded."""
+    recorder = active()
+    return None if recorder is None or recorder.failed else recorder.draws_made
+
+
+@contextmanager
+def drawn_again(draws: Sequence[Any], go_back: Callable[[], Any]) -> Iterator[None]:
+    """Context manager: the shared generator's next draws are these of the same recording.
+
+    ``go_back`` sets the generator to where it was before them. It is called if others are drawn,
+    and the recorder gives up.
+    """
+    with active().drawn_again(draws, go_back):
+        yield
+
+
 def draws_from(generator: Any) -> None:
     """Tell the recorder that numbers come from a generator, or from the shared one for None."""
     recorder = active()
@@ -76,6 +98,23 @@ def stepped(move: Any) -> None:
     recorder = active()
     if recorder is not None:
         recorder.step(move)
+
+
+def live(numbers: list[float], turn: Any) -> list[Any]:
+    """Numbers that tensors are computed with. While recording they are 0-d tensors.
+
+    A recorded program asks ``turn.renew()`` for the numbers of each run. That gives the numbers and
+    a function to call after the run, or None if the program does not fit. ``turn.written`` are the
+    tensors that the run writes with the numbers.
+    """
+    recorder = active()
+    return numbers if recorder is None else recorder.live(numbers, turn)
+
+
+def live_before() -> list[Any]:
+    """The turns whose numbers this recording has so far."""
+    recorder = active()
+    return [] if recorder is None else [x.turn for x in recorder.events if hasattr(x, "turn")]
 
 
 def cached(size: int) -> Callable[[Callable[..., T]], Callable[..., T]]:

@@ -13,6 +13,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from minigrad import random
@@ -23,7 +24,7 @@ from minigrad.functions.grad_modes import enable_grad, no_grad
 from minigrad.functions.shaping import contiguous
 from minigrad.runtime.batched import by_rules, running
 from minigrad.runtime.native import call, kernels
-from minigrad.runtime.recorders import active
+from minigrad.runtime.recorders import active, drawn_again, draws_so_far
 from minigrad.tape.engine import ends, gradients, off_tape
 from minigrad.tape.grad_mode import mode
 from minigrad.tape.node import LEAF, Node, next_serial, record
@@ -185,6 +186,8 @@ class _Part:
             if isinstance(x, TensorBase):
                 self.before.pin(x._h)
         self.random = random.get_rng_state() if preserve_rng_state else None
+        self.recorder, self.draws = active(), draws_so_far()
+        self.first_draw = len(self.draws or ())
         self.ends: list[Any] = []
         self.digests: list[int] = []
         self.count = 0  # of results
@@ -209,7 +212,8 @@ class _Part:
                 self.before.pin_shared(end._h)
         if active() is not None:  # a recorder, for which there are no values to compare
             self.compared = False
-            self.random = None if self._drew_nothing() else self.random
+            self.draws = self.draws and self.draws[self.first_draw :]
+            self.random = None if not self.draws and self._drew_nothing() else self.random
         self.digests = [_digest(y) for y in made] if self.compared else []
         node = record(_Checkpoint([(y.shape, y.dtype) for y in made]), self, (), None, *self.ends)
         found = {}
@@ -255,10 +259,15 @@ class _Part:
         if self.random is None:
             yield
             return
-        before = random.get_rng_state()
+        before, go_back = random.get_rng_state(), partial(random.set_rng_state, self.random)
+        recorded = self.draws is not None and self.recorder is active()
         try:
-            random.set_rng_state(self.random)
-            yield
+            if recorded and draws_so_far() is not None:
+                with drawn_again(self.draws, go_back):
+                    yield
+            else:
+                go_back()
+                yield
         finally:
             random.set_rng_state(before)
 

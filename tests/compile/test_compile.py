@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import copy
 import functools
 import itertools
@@ -239,7 +240,7 @@ OPTIMIZERS = sorted(
     for name in mg.optim.__all__
     if isinstance(getattr(mg.optim, name), type)
     and issubclass(getattr(mg.optim, name), mg.optim.Optimizer)
-    and name not in ("Optimizer", "LBFGS", "SparseAdam", "Muon")
+    and name not in ("Optimizer", "LBFGS", "Muon")
 )
 
 
@@ -253,8 +254,7 @@ def test_every_optimizer_trains_to_the_same_bits(name):
         for p, q in zip(one.parameters(), two.parameters(), strict=True):
             same(p, q)
             same(p.grad, q.grad)
-    assert has_program(f) == (name in ("SGD", "Adam", "AdamW", "RMSprop"))
-    assert has_program(f) or "computes the step in Python" in f.reasons[-1]
+    assert has_program(f)
 
 
 @pytest.mark.parametrize(
@@ -337,6 +337,67 @@ def test_manual_updates_accumulation_averages_and_tied_weights():
         same(a1, a2)
         same(w1.grad, w2.grad)
     assert f.recordings == 3
+
+
+def test_a_schedule_goes_on_once_where_a_step_does_not_fit():
+    w = mg.ones(3, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.1, momentum=0.9)
+    schedule = mg.optim.lr_scheduler.StepLR(optimizer, 2)
+
+    @mg.compile
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        schedule.step()
+        optimizer.step()
+
+    for _ in range(4):
+        step(mg.ones(3))
+    assert schedule.last_epoch == 4
+    optimizer.param_groups[0]["momentum"] = 0.0
+    step(mg.ones(3))
+    assert schedule.last_epoch == 5
+
+
+def test_a_step_that_no_longer_fits_is_recorded_again():
+    w = mg.ones(3, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.5, momentum=0.5)
+
+    @mg.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        step(mg.ones(3))
+    before = w.tolist()
+    optimizer.param_groups[0]["momentum"] = 0.0
+    step(mg.ones(3))
+    assert w.tolist() == [x - 0.5 for x in before]
+
+
+@pytest.mark.parametrize("name", ["Adam", "RMSprop"])
+def test_two_steps_that_count_are_no_program(name):
+    found = []
+    for compiled in (False, True):
+        w = mg.ones(3, requires_grad=True)
+        optimizer = getattr(mg.optim, name)([w], lr=0.1)
+
+        def step(x, w=w, optimizer=optimizer):
+            for _ in range(2):
+                optimizer.zero_grad()
+                (w * x).square().sum().backward()
+                optimizer.step()
+
+        run = mg.compile(step) if compiled else step
+        with pytest.warns(UserWarning, match="twice") if compiled else contextlib.nullcontext():
+            run(mg.arange(3.0))
+        run(mg.arange(3.0))
+        found.append((w.tolist(), optimizer.state[w]["step"]))
+    assert found[0] == found[1]
 
 
 def test_zero_grad_in_place_and_two_optimizers():
@@ -582,7 +643,7 @@ def test_checkpoints(dropout):
         assert mg.allclose((y != 0).float() * w.detach().cos() * (2 if dropout else 1), w.grad) or (
             dropout and mg.equal(y != 0, w.grad != 0)
         )
-    assert has_program(f) == (dropout == 0.0)
+    assert has_program(f)
 
 
 def test_a_seed_inside():

@@ -219,11 +219,11 @@ def test_a_schedule_that_a_program_forgets_is_found(monkeypatch):
 def test_a_program_that_draws_once_more_is_found(monkeypatch):
     own = Recorded._event
 
-    def twice(event, recorder):
-        made = own(event, recorder)
+    def twice(self, event, recorder):
+        made = own(self, event, recorder)
         return lambda *args: (mg.rand(1), made(*args))[1]
 
-    monkeypatch.setattr(Recorded, "_event", staticmethod(twice))
+    monkeypatch.setattr(Recorded, "_event", twice)
     text = failure(mg.compile(lambda x: x + mg.rand(2), verify=True), mg.ones(2))
     assert "the result differs" in text
 

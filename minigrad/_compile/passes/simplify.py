@@ -102,6 +102,7 @@ def reuse_results(plan: Plan) -> Plan:
         roots = {plan.layouts[slot].root for slot in (*reads(step), *step.outputs) if slot != NONE}
         if (
             is_effect(step)
+            or step.move is not None
             or step.name in ("empty",)
             or roots & written
             or _made(plan, step) & kept
