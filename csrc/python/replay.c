@@ -161,12 +161,16 @@ static bool replay_leave(replay_run *c) {
     return c->left_count == r->left_count;
 }
 
+static void replay_set_grad(const replay_run *c, const replay_target *of, PyObject *grad) {
+    PyObject **field = &((tensor *)target_of(c, of))->fields[TENSOR_GRAD], *before = *field;
+    *field = Py_NewRef(grad);
+    Py_XDECREF(before);
+}
+
 static void replay_grads(const replay_run *c) {
     for (Py_ssize_t i = 0; i < c->r->grad_count; i++) {
         const replay_gradient *g = &c->r->grads[i];
-        PyObject **field = &((tensor *)target_of(c, &g->of))->fields[TENSOR_GRAD], *before = *field;
-        *field = Py_NewRef(g->place < 0 ? Py_None : c->left[g->place]);
-        Py_XDECREF(before);
+        replay_set_grad(c, &g->of, g->place < 0 ? Py_None : c->left[g->place]);
     }
 }
 
@@ -254,14 +258,13 @@ static bool replay_copy(replay_run *c) {
 static PyObject *replay_go(replay_run *c) {
     replay *r = c->r;
     if (!replay_gather(c)) return Py_NewRef(Py_Ellipsis);
-    if (r->acts) {
-        if (!replay_accepts(c)) return Py_NewRef(Py_Ellipsis);
-        if (!(c->back = PyObject_CallFunctionObjArgs(r->begin, NULL))) return NULL;
-    }
+    if ((r->acts || r->cleared_count) && !replay_accepts(c)) return Py_NewRef(Py_Ellipsis);
+    if (r->acts && !(c->back = PyObject_CallFunctionObjArgs(r->begin, NULL))) return NULL;
     int ready = replay_events(c);
     if (ready < 0) return NULL;
     if (!ready) return replay_back(c);
     if (r->undo_count && !replay_copy(c)) return NULL;
+    for (Py_ssize_t i = 0; i < r->cleared_count; i++) replay_set_grad(c, &r->cleared[i], Py_None);
     if (!replay_program(c)) return replay_stopped(c);
     if (!replay_take(c) || !replay_notes(c) || !replay_leave(c)) return NULL;
     replay_grads(c);
@@ -336,7 +339,7 @@ static void replay_free(PyObject *self) {
     }
     void *blocks[] = {r->edges, r->constants, r->names, r->idle, r->guards, r->leaves, r->sources, r->events,
                       r->results, r->leaving, r->grads, r->outputs, r->undo, r->groups, r->loose, r->living, r->ends,
-                      r->output_ops};
+                      r->output_ops, r->cleared};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) PyMem_Free(blocks[i]);
     Py_XDECREF(r->description);
     PyObject_GC_Del(self);

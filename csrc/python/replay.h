@@ -38,6 +38,7 @@ enum {
     PART_BEGIN,    /* None, or a function that notes how to undo what events do */
     PART_UNDO,     /* tuple: numbers of given arrays to copy, as a question may come after a write */
     PART_STOPPED,  /* function: the result after the program stopped */
+    PART_CLEARED,  /* tuple of targets whose gradients are dropped before the run */
     PART_OPERATIONS, /* tuple of numbers: run, accepts, take, end */
     PARTS,
 };
@@ -118,7 +119,8 @@ typedef struct {
     PyObject *fill, *begin, *stopped;
     /* the history: places of arrays by threes, of further arrays, ends of the graph, operations */
     Py_ssize_t group_count, loose_count, end_count, living_count, *groups, *loose, *living;
-    replay_target *ends;
+    replay_target *ends, *cleared;
+    Py_ssize_t cleared_count;
     PyObject *op, **output_ops;
     size_t room; /* bytes for one call */
 } replay;

@@ -132,6 +132,8 @@ bool replay_read(replay *r) {
     r->begin = PART(PART_BEGIN);
     r->undo = read_numbers(PART(PART_UNDO), &r->undo_count);
     r->stopped = PART(PART_STOPPED);
+    PART(PART_CLEARED);
+    READ(cleared, cleared_count, x, r->cleared[i] = read_target(x))
     PART(PART_OPERATIONS);
     r->run = (int)replay_number(part, 0);
     r->accepts = (int)replay_number(part, 1);

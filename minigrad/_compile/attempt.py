@@ -59,6 +59,8 @@ class Attempt:
             if x._grad is not None:
                 self._know("grad", x._grad._h, target)
         self.before = [(x._h, x._edge, x._grad) for x in self.known]
+        self.recorder.before = self._note_cleared
+        self.cleared: list[Any] = []  # targets without the grad that they had, at the first kernel
         self.modes = is_grad_enabled(), default_dtype()
         self.uses_grads = True  # whether the function reads or sets the grad of a tensor
         self.begin = next_serial()
@@ -70,6 +72,10 @@ class Attempt:
         value = self.recorder.values[self.recorder.know(kind, array, target)]
         if len(self.recorder.values) == count:
             self.merged.append(((value.kind, value.source), (kind, target)))
+
+    def _note_cleared(self) -> None:
+        before = zip(self.known, self.targets, self.before, strict=True)
+        self.cleared = [t for x, t, (_, _, grad) in before if x._grad is None and grad is not None]
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """The result of the function, recorded."""

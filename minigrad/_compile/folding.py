@@ -11,7 +11,7 @@ from minigrad._compile.recorder import NONE, Recorder, Step
 from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array
 
-__all__ = ["fold_constants"]
+__all__ = ["fold_constants", "nbytes"]
 
 # Bytes of an array up to which it is kept. A larger one is made anew, and its memory is shared.
 MOST_BYTES = 1 << 20
@@ -41,6 +41,12 @@ def fold_constants(recorder: Recorder, results: Iterable[Array] = ()) -> None:
 
 
 def _is_small(recorder: Recorder, step: Step) -> bool:
-    arrays = [recorder.values[slot].array for slot in step.outputs if slot != NONE]
-    sizes = [int(prod(x.shape)) * by_code[x.dtype].itemsize for x in arrays]
-    return is_view(step) or sum(sizes) <= MOST_BYTES
+    made = [slot for slot in step.outputs if slot != NONE]
+    return (
+        is_view(step) or sum([nbytes(recorder.values[slot].array) for slot in made]) <= MOST_BYTES
+    )
+
+
+def nbytes(array: Array) -> int:
+    """The bytes of the elements of an array."""
+    return int(prod(array.shape)) * by_code[array.dtype].itemsize

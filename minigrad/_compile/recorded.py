@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, form_of, template
-from minigrad._compile.folding import fold_constants
+from minigrad._compile.folding import fold_constants, nbytes
 from minigrad._compile.passes import PASSES
 from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
 from minigrad._compile.program import Differs, Misfit, Program
@@ -28,6 +28,8 @@ from minigrad.tape.node import Node
 from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, wrap
 
 __all__ = ["Recorded", "improved", "planned"]
+
+LEAST_CLEARED = 1 << 16  # bytes of gradients
 
 
 class Recorded:
@@ -73,6 +75,7 @@ class Recorded:
             for x in left
         ]
         self._outputs = [place[id(x)] for x in outputs]
+        self.cleared = self._to_clear(attempt)
         self._grads = [(target, None if g is None else place[id(g)]) for target, g in grads]
         self._moved = [(target, self._result(x._h, recorder, numbers)) for target, x in moved]
         self.links = _links(left, place, known, number)
@@ -153,6 +156,21 @@ class Recorded:
         self._given_grads = [
             (k, without, edge) for _, k, edge, without in watched if type(k) is int
         ]
+
+    def _to_clear(self, attempt: Any) -> list[Any]:
+        """The targets whose grad a run drops before its first kernel, as the function does.
+
+        That keeps their memory from being held beside the new gradients. It is not worth the time
+        if the memory is little.
+        """
+        used = [*self._with_grad, *[value for source, value, _ in self.left if source == "grad"]]
+        bytes_of = {
+            id(target): nbytes(grad._h)
+            for target, (_, _, grad) in zip(attempt.targets, attempt.before, strict=True)
+            if grad is not None
+        }
+        found = [t for t in attempt.cleared if not any(t is x for x in used)]
+        return found if sum([bytes_of[id(t)] for t in found]) >= LEAST_CLEARED else []
 
     def _captured_id(self, x: Any) -> int:
         """The id of a tensor that the function also reaches without the arguments, else 0."""
@@ -375,6 +393,8 @@ class Recorded:
             if not self.program.accepts(given):
                 raise Misfit
             back = self._ways_back()
+        elif self.cleared and not self.program.accepts(given):
+            raise Misfit
         ints: list[int] = []
         floats: list[float] = []
         try:
@@ -385,6 +405,8 @@ class Recorded:
             raise
         given += [x._h for x in done if isinstance(x, TensorBase)]
         copies = [call(kernels.copy, given[k]) for k in self._undo]
+        for target in self.cleared:
+            (tensors[target] if type(target) is int else target)._grad = None
         try:
             made = self.program.run(given, ints, floats)
         except Misfit:

@@ -113,6 +113,7 @@ class Recorder:
         self._again: list[Any] = []  # functions that give a draw again
         self._busy = False  # in a call of the recorder's own
         self.start = 0
+        self.before: Callable[[], None] | None = None  # called before the first kernel is recorded
         self.finds_older = False  # unknown arrays from before are constants
 
     # ---- what is known before ----
@@ -206,6 +207,9 @@ class Recorder:
             self._busy = False
 
     def _record(self, number: int, args: tuple[Any, ...], made: Any) -> None:
+        if self.before is not None:
+            self.before()
+            self.before = None
         name = names[number]
         if name in _FOREIGN:
             self.give_up("a tensor", f"is made from {_FOREIGN[name]}: pass it as an argument")

@@ -112,6 +112,7 @@ def replay_of(recorded: Any) -> Any:
             one._ways_back if one.acts else None,
             tuple(one._undo),
             one.stopped,
+            tuple(map(at, one.cleared)),
             _OPERATIONS,
         )
     )

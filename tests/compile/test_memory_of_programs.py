@@ -114,3 +114,85 @@ def test_a_recording_leaves_no_cached_memory_behind():
     gc.collect()
     c(x)
     assert lib.mg_cache_bytes() < 4 * x.nbytes
+
+
+# ---- gradients of the last call ------------------------------------------------------------------
+
+
+def training(clears):
+    """A compiled step on a large parameter, which clears gradients first, or after the forward."""
+    w = mg.ones(200, 200, requires_grad=True)
+
+    def step(x, index):
+        if clears == "first":
+            w.grad = None
+        y = (w * x)[index].sum()
+        if clears == "later":
+            w.grad = None
+        y.backward()
+        return y.detach()
+
+    return w, mg.compile(step, fullgraph=True)
+
+
+@pytest.mark.parametrize("clears", ["first", "later", "never"])
+def test_gradients_are_dropped_before_a_run_as_the_function_drops_them(clears):
+    w, step = training(clears)
+    x, index = mg.ones(200, 200), mg.tensor([0, 199])
+    for _ in range(3):
+        step(x, index)
+    kept = w.grad
+    before = kept.clone()
+    step(x * 2, index)
+    assert w.grad is not kept or clears == "never"
+    assert mg.equal(kept, before) or clears == "never"
+    assert w.grad[0, 0].item() == {"first": 2.0, "later": 2.0, "never": 5.0}[clears]
+    assert bool(step._recorded[0].cleared) == (clears == "first")
+
+
+@pytest.mark.parametrize("clears", ["first", "later"])
+def test_a_failing_run_leaves_the_gradients_that_the_function_leaves(clears):
+    w, step = training(clears)
+    x, index = mg.ones(200, 200), mg.tensor([0, 199])
+    for _ in range(3):
+        step(x, index)
+    with pytest.raises(IndexError):
+        step(x, mg.tensor([0, 200]))
+    assert (w.grad is None) == (clears == "first")
+    step(x, index)
+    assert w.grad[0, 0].item() == 1.0
+    assert step.recordings <= 3
+
+
+def test_a_gradient_that_is_read_is_not_dropped():
+    w = mg.ones(200, 200, requires_grad=True)
+
+    def step(x):
+        last = w.grad
+        w.grad = None
+        (w * x).sum().backward()
+        return last, last * 1.0
+
+    compiled_step = mg.compile(step, fullgraph=True)
+    w.grad = mg.zeros(200, 200)
+    for k in range(4):
+        last, copy = compiled_step(mg.full((200, 200), float(k)))
+        assert mg.equal(last, copy)
+        assert last[0, 0].item() == max(k - 1.0, 0.0)
+
+
+def test_a_call_that_does_not_fit_drops_no_gradient():
+    w = mg.ones(200, 200, requires_grad=True)
+
+    def step(x):
+        if x.shape[0] == 200:
+            w.grad = None
+        (w * x).sum().backward()
+
+    compiled_step = mg.compile(step, fullgraph=True)
+    for _ in range(3):
+        compiled_step(mg.ones(200, 200))
+    compiled_step(mg.ones(1, 200))
+    assert w.grad[0, 0].item() == 2.0
+    compiled_step(mg.ones(1, 200))
+    assert w.grad[0, 0].item() == 3.0
