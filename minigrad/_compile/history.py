@@ -17,8 +17,8 @@ from typing import Any
 from minigrad._compile.arguments import each
 from minigrad._compile.folding import fold_constants
 from minigrad._compile.plan import Plan, writes
+from minigrad._compile.planner import planned
 from minigrad._compile.program import Differs, Misfit, Program
-from minigrad._compile.recorded import planned
 from minigrad._compile.recorder import NONE, Recorder, Step
 from minigrad._tensor.inplace import OVERWRITE, WRITE_VIEW
 from minigrad.autograd.bundle import Bundle

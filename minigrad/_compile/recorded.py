@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace as replace_fields
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, form_of, template
+from minigrad._compile.events import Event, act_event, live_event, move_event
 from minigrad._compile.folding import fold_constants, nbytes
-from minigrad._compile.passes import PASSES
-from minigrad._compile.plan import Layout, Plan, compact, own_constants, reads, writes
+from minigrad._compile.plan import Plan, reads, writes
+from minigrad._compile.planner import planned
 from minigrad._compile.program import Differs, Misfit, Program
 from minigrad._compile.recorder import Live, Recorder, Step, place_of
 from minigrad._compile.replaying import replay_of, values_of
@@ -27,7 +27,7 @@ from minigrad.tape.hooks import hook_changes, hooks_of
 from minigrad.tape.node import Node
 from minigrad.tape.tensor_base import TensorBase, link, mark, parent_of, wrap
 
-__all__ = ["Recorded", "improved", "planned"]
+__all__ = ["Recorded"]
 
 LEAST_CLEARED = 1 << 16  # bytes of gradients
 
@@ -215,10 +215,10 @@ class Recorded:
 
     def _event(self, event: Any, recorder: Recorder) -> Event:
         if isinstance(event, Step):
-            return _move(event)
+            return move_event(event)
         if isinstance(event, Live):
-            return _live(event.turn, self.places_of(event))
-        return _act(event if callable(event) else recorder.values[event].source)
+            return live_event(event.turn, self.places_of(event))
+        return act_event(event if callable(event) else recorder.values[event].source)
 
     def places_of(self, event: Live) -> list[int]:
         """Which of the numbers of a turn the program has."""
@@ -531,105 +531,3 @@ def _said(look: tuple[str, tuple[int, ...], tuple[int, ...]]) -> str:
 
 
 _KINDS = ("argument", "captured", "grad", "constant", "drawn")
-
-
-def planned(
-    recorder: Recorder,
-    order: list[int],
-    given: int,
-    constants: Sequence[int],
-    numbers: dict[int, int],
-    results: Sequence[int],
-    without: Collection[str] = (),
-) -> Plan:
-    """The plan of what was recorded, after all passes but those ``without`` which it is made.
-
-    ``order`` has the recorder's slots, the given ones first, and ``numbers`` their places there.
-    """
-    arrays = [recorder.values[slot].array for slot in order]
-    plan = Plan(
-        tuple([Layout.of(x) for x in arrays]),
-        given,
-        tuple([_renumbered(step, numbers) for step in recorder.steps]),
-        tuple(results),
-        {k: arrays[k].item() for k in constants if arrays[k].weak and not arrays[k].ndim},
-    )
-    return improved(plan, constants, without)
-
-
-def improved(start: Plan, constants: Sequence[int], without: Collection[str]) -> Plan:
-    """A plan after all passes but those ``without`` which it is made."""
-    plan, counts = own_constants(start, constants), dict[str, int]()
-    for name, improve in PASSES.items():
-        if name not in without:
-            before, plan = len(plan.steps), improve(plan)
-            counts[name] = before - len(plan.steps)
-    return replace_fields(compact(plan), start=start, counts=counts)
-
-
-def _renumbered(step: Step, numbers: dict[int, int]) -> Step:
-    to = {**numbers, -1: -1}
-    return Step(
-        step.number,
-        [to[slot] for slot in step.inputs],
-        None if step.saved is None else [to[slot] for slot in step.saved],
-        step.ints,
-        step.floats,
-        [to[slot] for slot in step.outputs],
-        step.expected,
-        step.line,
-        step.move,
-    )
-
-
-Event = Callable[..., Any]  # of the lists of live integers and floats, and of what was done
-
-
-def _move(step: Step) -> Event:
-    """The event that reads the numbers of an optimizer's step anew."""
-    reals = len(step.floats)
-    renew = step.move.renew
-
-    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
-        move = _renewed(renew)
-        options = move.options
-        ints.extend(map(int, options[reals:]))
-        floats.extend(map(float, options[:reals]))
-        return move.note
-
-    return event
-
-
-def _live(turn: Any, places: list[int]) -> Event:
-    """The event that asks a turn for the numbers of a run. The program has those at ``places``."""
-    renew = turn.renew
-
-    def event(ints: list[int], floats: list[float], done: Any = None) -> Any:
-        numbers, note = _renewed(renew)
-        floats.extend([numbers[place] for place in places])
-        return note
-
-    return event
-
-
-def _renewed(renew: Callable[[], Any]) -> Any:
-    """What an optimizer gives for a run. Misfit if the function itself is to run, and to tell why.
-
-    That is for another step than the recorded one, and for options or a state out of range.
-    """
-    try:
-        found = renew()
-    except Exception:
-        raise Misfit from None
-    if found is None:
-        raise Misfit
-    return found
-
-
-def _act(run: Callable[[], Any]) -> Event:
-    """The event that draws, or does something else in Python."""
-
-    def event(ints: list[int], floats: list[float], done: list[Any]) -> None:
-        done.append(run())
-
-    return event

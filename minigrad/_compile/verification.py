@@ -17,8 +17,8 @@ from minigrad._compile.cost import members_of, title
 from minigrad._compile.differences import copied, difference_of
 from minigrad._compile.located import Run, Watching, first_difference_of, name_at, other_step
 from minigrad._compile.plan import Plan
+from minigrad._compile.planner import improved
 from minigrad._compile.program import Misfit
-from minigrad._compile.recorded import improved
 from minigrad._compile.snapshot import State
 from minigrad._compile.surroundings import Surroundings
 from minigrad.functions.creation import tensor
