@@ -4,6 +4,9 @@ The program of such a call keeps the arrays that the tape saved in the recorded 
 one node for the whole call, and its rule runs a recorded backward pass. The rule can also make the
 nodes of the recorded graph again, on the kept arrays. It does so in order to record, and where no
 recorded pass fits: for gradients that are differentiated again, or after a write in place.
+
+Where one result is computed from another, gradients must pass through both. Each call then gets
+nodes like all those recorded.
 """
 
 from __future__ import annotations
@@ -110,6 +113,9 @@ class History:
                 self._nodes.append(self._kept(node))
                 self._edges[node] = len(self._nodes) - 1
         self.roots = [self._number(x) for x in roots]
+        # whether a result is computed from another one: gradients then pass through both
+        behind = {number for kept in self._nodes for number in kept.parents}
+        self.is_chained = len(set(self.roots)) < len(roots) or not behind.isdisjoint(self.roots)
         self._where = {
             p: (g, i) for g, group in enumerate(self.groups) for i, p in enumerate(group)
         }
@@ -201,6 +207,8 @@ class History:
         """
         saved = [save(*[None if p < 0 else arrays[p] for p in group]) for group in self.groups]
         made = tuple(saved), tuple([arrays[p] for p in self.loose])
+        if self.is_chained:
+            return self._nodes_on(made, parents)
         node = record(self.op, made, (), None, *parents)
         if len(self.roots) == 1:
             return [node]
@@ -209,6 +217,10 @@ class History:
     def again(self, made: Made, parents: Sequence[Any]) -> tuple[list[Node], list[Node]]:
         """The edges at which the recorded graph ends and those of its results, of new nodes."""
         ends = [record(outside, None, (), None, parent) for parent in parents]
+        return ends, self._nodes_on(made, ends)
+
+    def _nodes_on(self, made: Made, ends: Sequence[Any]) -> list[Node]:
+        """The edges of the results on new nodes like those recorded, from these ends on."""
         nodes: list[Node] = []
 
         def edge(number: int | None) -> Any:
@@ -221,7 +233,7 @@ class History:
             parents = tuple([edge(number) for number in kept.parents])
             args = self._filled(kept.args, made, edge)
             nodes.append(new_node(kept.op, saved, args, kept.meta, parents))
-        return ends, [edge(number) for number in self.roots]
+        return [edge(number) for number in self.roots]
 
     def _filled(self, x: Any, made: Made, edge: Callable[[int | None], Any]) -> Any:
         """The arguments of a node, with arrays in place of holes."""

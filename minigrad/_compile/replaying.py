@@ -70,6 +70,8 @@ def replay_of(recorded: Any) -> Any:
         return None
     if one._moved or one.links or one._merged:
         return None
+    if one._history is not None and one._history.is_chained:
+        return None
     if len(set(one._pattern)) < len(one._pattern) or one._template is ...:
         return None
     values: list[tuple[int, Any]] = list(one.values)

@@ -202,7 +202,7 @@ def _first(
 def _other_gradient(recorded: Any, attempt: Any, result: Any, returned: Any) -> str:
     """A sentence on the first gradient of a backward outside that differs, or ""."""
     history = recorded._history
-    if history is None:
+    if history is None or history.is_chained:  # a chained one has the function's own nodes
         return ""
     roots: dict[int, tuple[Any, Any]] = {}
     shown = [

@@ -552,3 +552,50 @@ def test_attention_with_a_mask_that_learns():
         mg.grad(g.pow(2).sum(), [q, mask]), mg.grad(h.pow(2).sum(), [q, mask]), strict=True
     ):
         assert mg.allclose(a, b, rtol=1e-4)
+
+
+# ---- results that are computed from one another --------------------------------------------------
+
+
+def two(x):
+    a = x * 2
+    b = a * a
+    return a, b
+
+
+def after(use):
+    """What ``use`` finds for the function and for three calls of the compiled one."""
+    compiled = mg.compile(two, fullgraph=True)
+    found = []
+    for function in (two, *[compiled] * 3):
+        x = mg.tensor([1.0, 3.0], requires_grad=True)
+        found.append([None if g is None else g.tolist() for g in use(x, *function(x))])
+    return found
+
+
+def by_the_other(x, a, b):
+    return mg.autograd.grad(b.sum(), [a, x])
+
+
+def with_a_hook(x, a, b):
+    a.register_hook(lambda g: g * 0)
+    a.retain_grad()
+    b.sum().backward()
+    return x.grad, a.grad
+
+
+def of_both(x, a, b):
+    (a + b).sum().backward()
+    return (x.grad,)
+
+
+def twice(x, a, b):
+    (g,) = mg.autograd.grad(b.sum(), [a], create_graph=True)
+    (g * g).sum().backward()
+    return x.grad, g
+
+
+@pytest.mark.parametrize("use", [by_the_other, with_a_hook, of_both, twice])
+def test_gradients_pass_through_a_result_that_another_is_computed_from(use):
+    wanted, *found = after(use)
+    assert found == [wanted] * 3
