@@ -250,11 +250,10 @@ class Surroundings:
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
-        if "step" not in vars(x):
-            absent = Check.ABSENT, (vars(x), "step")
-            self._keep(lambda: ("step" in vars(x),), [f"that {name} has hooks"], absent)
+        own = self._own_methods(x, name, "step", "zero_grad")
         held = [(vars(x), "param_groups")] if "param_groups" in vars(x) else None
-        found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)[:0]
+        self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)
+        found: list[tuple[Any, str]] = []
         groups = [f"{name}.param_groups[{k}]" for k in range(len(x.param_groups))]
         self._keep(lambda: x.param_groups, groups, _whole(x.param_groups))
         found += self._keep(
@@ -279,12 +278,26 @@ class Surroundings:
             )
             count.places = Check.LENGTH, x.state
         self.state_guards.append(count)
-        return [*found, (type(x), type(x).__name__)]
+        return [*found, *own, (type(x), type(x).__name__)]
+
+    def _own_methods(self, x: Any, name: str, *methods: str) -> list[tuple[Any, str]]:
+        """The methods among these that an object has instead of its class; guards for all."""
+        held, found = vars(x), []
+        for method in methods:
+            if method in held:
+                place = [(held, method)]
+                found += self._keep(_reader(held, [method]), [f"{name}.{method}"], place)
+            else:
+                read = functools.partial(_has, held, method)
+                absent = Check.ABSENT, (held, method)
+                self._keep(read, [f"that {name} has a {method} of its own"], absent)
+        return found
 
     def _of_schedule(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.schedules.append(x)
         inner = getattr(x, "schedulers", ())
         found = [(each, f"{name}.schedulers[{k}]") for k, each in enumerate(inner)]
+        found += self._own_methods(x, name, "step")
         return [*found, (x.optimizer, f"{name}.optimizer"), (type(x), type(x).__name__)]
 
     def _of_function(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -502,6 +515,10 @@ def _reader(held: Mapping[str, Any], keys: Sequence[str]) -> Callable[[], tuple[
         return lambda: (held[keys[0]],)
     get = itemgetter(*keys) if keys else lambda _: ()
     return lambda: get(held)
+
+
+def _has(held: Mapping[str, Any], key: str) -> tuple[bool]:
+    return (key in held,)
 
 
 def _items_of(held: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:
