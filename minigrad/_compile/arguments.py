@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any
 
 from minigrad.runtime.dtypes import DType
+from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.size import Size
 from minigrad.tape.tensor_base import TensorBase
 
@@ -59,6 +60,8 @@ def flatten(x: Any, tensors: list[Any], others: list[Any]) -> Any:
     if isinstance(x, _VALUES):
         return kind, str(x)
     others.append(x)
+    if is_numpys("generic", x) and not x.dtype.hasobject:
+        return kind, str(x.dtype), x.tobytes()
     return kind, id(x)
 
 

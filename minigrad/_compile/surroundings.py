@@ -205,10 +205,12 @@ class Surroundings:
             x, name = waiting.pop()
             if isinstance(x, _SCALARS) or id(x) in self.reached:
                 continue
+            self._alive.append(x)
+            if isinstance(x, BuiltinFunctionType) and not isinstance(x.__self__, ModuleType):
+                waiting.append((x.__self__, f"{name}.__self__"))
             if isinstance(x, _LEFT_ALONE) or is_numpys("generic", x):
                 continue
             self.reached.add(id(x))
-            self._alive.append(x)
             waiting += self._within(x, name)
 
     def _within(self, x: Any, name: str) -> list[tuple[Any, str]]:

@@ -41,6 +41,29 @@ def _no_recorder_stays():
     assert recorders.own.recorder is None
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.datetime64])
+def test_numbers_of_numpy_are_values(kind):
+    f = mg.compile(lambda x, n: x * int(n.astype(np.int64)))
+    for number in (2, 3, 2, 3):
+        n = kind(number, "s") if kind is np.datetime64 else kind(number)
+        assert f(mg.ones(2), n).tolist() == [number] * 2
+        del n
+    assert f.recordings == 2
+
+
+def test_methods_of_builtin_objects():
+    f = mg.compile(lambda x, get: x * get("scale"))
+    for scale in (2.0, 3.0, 4.0):
+        assert f(mg.ones(2), {"scale": scale}.get).tolist() == [scale] * 2
+    options = {"scale": 2.0}
+    get = options.get
+    g = mg.compile(lambda x: x * get("scale"))
+    for scale in (2.0, 3.0):
+        options["scale"] = scale
+        for _ in range(2):
+            assert g(mg.ones(2)).tolist() == [scale] * 2
+
+
 def same(a, b):
     assert a.dtype is b.dtype
     assert a.shape == b.shape
