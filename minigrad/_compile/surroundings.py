@@ -17,7 +17,14 @@ from enum import IntEnum
 from itertools import count
 from operator import is_, itemgetter
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from minigrad.nn.module import Module, _Hooked
@@ -32,6 +39,7 @@ __all__ = ["Guard", "Surroundings", "first_difference"]
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _LEFT_ALONE = (BuiltinFunctionType, CodeType)
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque)  # that a class of the user's may extend
 _LIBRARIES = frozenset(("minigrad", "numpy", *sys.stdlib_module_names)) - {"__main__"}
 # Libraries whose objects hold the user's values, and some of minigrad's whose objects do not.
 _HOLDERS = frozenset(("minigrad", "functools", "types", "collections", "argparse", "enum"))
@@ -221,7 +229,10 @@ class Surroundings:
             return [(hook, f"a hook of {name}") for hook in hooks_of(x)]
         for kinds, method in _SEARCHES:
             if isinstance(x, kinds):
-                return method(self, x, name)
+                found = method(self, x, name)
+                if isinstance(x, _CONTAINERS) and not _is_library(type(x)):
+                    found = [*found, *self._of_attributes(x, name)]
+                return found
         return self._of_object(x, name)
 
     def _keep(
@@ -409,10 +420,19 @@ class Surroundings:
             and (top not in _HOLDERS or module.startswith(_KEEPERS))
         ):
             return []
+        return self._of_attributes(x, name)
+
+    def _of_attributes(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        """The attributes and the class of an object of the user's."""
+        kind = type(x)
         found: list[tuple[Any, str]] = []
+        self._keep(
+            lambda: (type(x),), [f"the class of {name}"], (Check.ATTRIBUTE, (x, "__class__"))
+        )
         held = getattr(x, "__dict__", None)
         if held is not None:
             named = [f"{name}.{key}" for key in held]
+            self._keep(held.keys, named, _whole(held, Check.KEYS))
             found += self._keep(held.values, named, _whole(held, Check.VALUES))
         slots = [key for each in kind.__mro__ for key in _slots(each) if hasattr(x, key)]
         if slots and not isinstance(x, Generator):
@@ -460,7 +480,7 @@ _SEARCHES: list[tuple[Any, Callable[[Any, Any, str], list[tuple[Any, str]]]]] = 
     (FunctionType, Surroundings._of_function),
     (MethodType, Surroundings._of_method),
     (functools.partial, Surroundings._of_partial),
-    (dict, Surroundings._of_dict),
+    ((dict, MappingProxyType), Surroundings._of_dict),
     ((list, deque), Surroundings._of_sequence),
     (tuple, Surroundings._of_tuple),
     ((set, frozenset), Surroundings._of_set),

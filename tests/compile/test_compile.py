@@ -41,6 +41,70 @@ def _no_recorder_stays():
     assert recorders.own.recorder is None
 
 
+class Options(dict):
+    factor = 2.0
+
+    def scale(self):
+        return self.factor
+
+
+class Items(list):
+    factor = 2.0
+
+    def scale(self):
+        return self.factor
+
+
+class Other(Items):
+    def scale(self):
+        return 10.0
+
+
+@pytest.mark.parametrize("kind", [Options, Items])
+def test_attributes_of_containers_of_ones_own(kind, monkeypatch):
+    held = kind()
+    f = mg.compile(lambda x: x * held.scale())
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    for factor in (3.0, 4.0):
+        held.factor = factor
+        for _ in range(2):
+            assert f(mg.ones(2)).tolist() == [factor] * 2
+    del held.factor
+    monkeypatch.setattr(kind, "factor", 5.0)
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [5.0] * 2
+
+
+def test_an_object_of_another_class():
+    held = Items()
+    f = mg.compile(lambda x: x * held.scale())
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    held.__class__ = Other
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [10.0] * 2
+    assert f.reasons == ["the class of held was a type and is a type"]
+
+
+def test_an_attribute_under_another_name():
+    held = types.SimpleNamespace(a=2.0)
+    f = mg.compile(lambda x: x * (held.a if hasattr(held, "a") else 7.0))
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    held.b = held.a
+    del held.a
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [7.0] * 2
+
+
+def test_views_of_dicts():
+    options = {"scale": 2.0}
+    shown = types.MappingProxyType(options)
+    f = mg.compile(lambda x: x * shown["scale"])
+    for scale in (2.0, 3.0):
+        options["scale"] = scale
+        for _ in range(2):
+            assert f(mg.ones(2)).tolist() == [scale] * 2
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.datetime64])
 def test_numbers_of_numpy_are_values(kind):
     f = mg.compile(lambda x, n: x * int(n.astype(np.int64)))
