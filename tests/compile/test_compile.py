@@ -14,7 +14,7 @@ import threading
 import types
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,6 +25,8 @@ from minigrad.nn import functional as F
 from minigrad.runtime import recorders
 from minigrad.runtime.native import lib, tracers
 from minigrad.tape.hooks import forwards
+
+ROW_FACTOR, ROW_SHIFT = 2.0, mg.zeros(2)
 
 pytestmark = [
     pytest.mark.usefixtures("restore_random"),
@@ -73,6 +75,57 @@ def test_attributes_of_containers_of_ones_own(kind, monkeypatch):
     monkeypatch.setattr(kind, "factor", 5.0)
     for _ in range(2):
         assert f(mg.ones(2)).tolist() == [5.0] * 2
+
+
+@dataclass
+class Pair:
+    x: mg.Tensor
+    factor: ClassVar[float] = 2.0
+
+    def __post_init__(self):
+        self.shift = mg.zeros(2)
+
+    def scaled(self):
+        return self.x * self.factor + self.shift
+
+
+class Row(NamedTuple):
+    x: mg.Tensor
+
+    def scaled(self):
+        return self.x * ROW_FACTOR + ROW_SHIFT
+
+
+class Tensors(list):
+    factor = 2.0
+    shift = mg.zeros(2)
+
+    def scaled(self):
+        return self[0] * self.factor + self.shift
+
+
+@pytest.mark.parametrize("kind", [Pair, Row, Tensors])
+def test_classes_and_attributes_of_arguments(kind, monkeypatch):
+    f = mg.compile(lambda given: given.scaled())
+
+    def seen(factor=None, shift=None):
+        given = kind([mg.ones(2)]) if kind is Tensors else kind(mg.ones(2))
+        if factor is not None:
+            given.factor, given.shift = factor, shift
+        return f(given).tolist()
+
+    for _ in range(3):
+        assert seen() == [2.0] * 2
+    if kind is Row:
+        monkeypatch.setitem(globals(), "ROW_FACTOR", 5.0)
+    else:
+        monkeypatch.setattr(kind, "factor", 5.0)
+    for _ in range(3):
+        assert seen() == [5.0] * 2
+    for number in (3.0, 4.0) if kind is not Row else ():
+        for _ in range(2):
+            assert seen(number, mg.full((2,), number)) == [2 * number] * 2
+            assert seen(number, mg.full((2,), number + 1)) == [2 * number + 1] * 2
 
 
 def test_an_object_of_another_class():
