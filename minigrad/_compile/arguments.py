@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any
 
 from minigrad.runtime.dtypes import DType
+from minigrad.runtime.lazy_numpy import is_numpys
 from minigrad.runtime.size import Size
 from minigrad.tape.tensor_base import TensorBase
 
@@ -48,18 +49,37 @@ def flatten(x: Any, tensors: list[Any], others: list[Any]) -> Any:
         tensors.append(x)
         return kind
     if isinstance(x, (list, tuple)):
-        return kind, *[flatten(item, tensors, others) for item in x]
+        items = [flatten(item, tensors, others) for item in x]
+        return kind, *items, *_beside(x, tensors, others)
     if isinstance(x, dict):
-        return kind, *[(key, flatten(item, tensors, others)) for key, item in x.items()]
+        named = [(key, flatten(item, tensors, others)) for key, item in x.items()]
+        return kind, *named, *_beside(x, tensors, others)
     if isinstance(x, _SCALARS):
         return kind, str(x) if isinstance(x, (float, complex)) else x
     if is_dataclass(x) and not isinstance(x, type):
         items = [flatten(getattr(x, field.name), tensors, others) for field in fields(x)]
-        return kind, *items
+        return kind, *items, *_beside(x, tensors, others)
     if isinstance(x, _VALUES):
         return kind, str(x)
     others.append(x)
+    if is_numpys("generic", x) and not x.dtype.hasobject:
+        return kind, str(x.dtype), x.tobytes()
     return kind, id(x)
+
+
+def _beside(x: Any, tensors: list[Any], others: list[Any]) -> list[tuple[str, Any]]:
+    """The forms of a container's own attributes. Its class is appended to ``others``."""
+    if type(x) in _PLAIN:
+        return []
+    others.append(type(x))
+    return [(key, flatten(item, tensors, others)) for key, item in _own(x).items()]
+
+
+def _own(x: Any) -> dict[str, Any]:
+    """The attributes of a container that are not its items or fields."""
+    held = getattr(x, "__dict__", None) or {}
+    known = {field.name for field in fields(x)} if is_dataclass(x) else set()
+    return {key: item for key, item in held.items() if key not in known}
 
 
 # ---- names and differences -----------------------------------------------------------------------
@@ -97,6 +117,9 @@ def _leaves(name: str, x: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{name}.{field.name}", getattr(x, field.name))
     else:
         yield name, x
+        return
+    for key, item in _own(x).items():
+        yield from _leaves(f"{name}.{key}", item)
 
 
 def shown(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, str]:

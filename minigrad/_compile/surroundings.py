@@ -17,7 +17,14 @@ from enum import IntEnum
 from itertools import count
 from operator import is_, itemgetter
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from minigrad.nn.module import Module, _Hooked
@@ -32,6 +39,7 @@ __all__ = ["Guard", "Surroundings", "first_difference"]
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _LEFT_ALONE = (BuiltinFunctionType, CodeType)
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque)  # that a class of the user's may extend
 _LIBRARIES = frozenset(("minigrad", "numpy", *sys.stdlib_module_names)) - {"__main__"}
 # Libraries whose objects hold the user's values, and some of minigrad's whose objects do not.
 _HOLDERS = frozenset(("minigrad", "functools", "types", "collections", "argparse", "enum"))
@@ -205,10 +213,12 @@ class Surroundings:
             x, name = waiting.pop()
             if isinstance(x, _SCALARS) or id(x) in self.reached:
                 continue
+            self._alive.append(x)
+            if isinstance(x, BuiltinFunctionType) and not isinstance(x.__self__, ModuleType):
+                waiting.append((x.__self__, f"{name}.__self__"))
             if isinstance(x, _LEFT_ALONE) or is_numpys("generic", x):
                 continue
             self.reached.add(id(x))
-            self._alive.append(x)
             waiting += self._within(x, name)
 
     def _within(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -219,7 +229,10 @@ class Surroundings:
             return [(hook, f"a hook of {name}") for hook in hooks_of(x)]
         for kinds, method in _SEARCHES:
             if isinstance(x, kinds):
-                return method(self, x, name)
+                found = method(self, x, name)
+                if isinstance(x, _CONTAINERS) and not _is_library(type(x)):
+                    found = [*found, *self._of_attributes(x, name)]
+                return found
         return self._of_object(x, name)
 
     def _keep(
@@ -250,11 +263,10 @@ class Surroundings:
 
     def _of_optimizer(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.optimizers.append(x)
-        if "step" not in vars(x):
-            absent = Check.ABSENT, (vars(x), "step")
-            self._keep(lambda: ("step" in vars(x),), [f"that {name} has hooks"], absent)
+        own = self._own_methods(x, name, "step", "zero_grad")
         held = [(vars(x), "param_groups")] if "param_groups" in vars(x) else None
-        found = self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)[:0]
+        self._keep(lambda: (x.param_groups,), [f"{name}.param_groups"], held)
+        found: list[tuple[Any, str]] = []
         groups = [f"{name}.param_groups[{k}]" for k in range(len(x.param_groups))]
         self._keep(lambda: x.param_groups, groups, _whole(x.param_groups))
         found += self._keep(
@@ -279,12 +291,26 @@ class Surroundings:
             )
             count.places = Check.LENGTH, x.state
         self.state_guards.append(count)
-        return [*found, (type(x), type(x).__name__)]
+        return [*found, *own, (type(x), type(x).__name__)]
+
+    def _own_methods(self, x: Any, name: str, *methods: str) -> list[tuple[Any, str]]:
+        """The methods among these that an object has instead of its class; guards for all."""
+        held, found = vars(x), []
+        for method in methods:
+            if method in held:
+                place = [(held, method)]
+                found += self._keep(_reader(held, [method]), [f"{name}.{method}"], place)
+            else:
+                read = functools.partial(_has, held, method)
+                absent = Check.ABSENT, (held, method)
+                self._keep(read, [f"that {name} has a {method} of its own"], absent)
+        return found
 
     def _of_schedule(self, x: Any, name: str) -> list[tuple[Any, str]]:
         self.schedules.append(x)
         inner = getattr(x, "schedulers", ())
         found = [(each, f"{name}.schedulers[{k}]") for k, each in enumerate(inner)]
+        found += self._own_methods(x, name, "step")
         return [*found, (x.optimizer, f"{name}.optimizer"), (type(x), type(x).__name__)]
 
     def _of_function(self, x: Any, name: str) -> list[tuple[Any, str]]:
@@ -394,10 +420,19 @@ class Surroundings:
             and (top not in _HOLDERS or module.startswith(_KEEPERS))
         ):
             return []
+        return self._of_attributes(x, name)
+
+    def _of_attributes(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        """The attributes and the class of an object of the user's."""
+        kind = type(x)
         found: list[tuple[Any, str]] = []
+        self._keep(
+            lambda: (type(x),), [f"the class of {name}"], (Check.ATTRIBUTE, (x, "__class__"))
+        )
         held = getattr(x, "__dict__", None)
         if held is not None:
             named = [f"{name}.{key}" for key in held]
+            self._keep(held.keys, named, _whole(held, Check.KEYS))
             found += self._keep(held.values, named, _whole(held, Check.VALUES))
         slots = [key for each in kind.__mro__ for key in _slots(each) if hasattr(x, key)]
         if slots and not isinstance(x, Generator):
@@ -445,7 +480,7 @@ _SEARCHES: list[tuple[Any, Callable[[Any, Any, str], list[tuple[Any, str]]]]] = 
     (FunctionType, Surroundings._of_function),
     (MethodType, Surroundings._of_method),
     (functools.partial, Surroundings._of_partial),
-    (dict, Surroundings._of_dict),
+    ((dict, MappingProxyType), Surroundings._of_dict),
     ((list, deque), Surroundings._of_sequence),
     (tuple, Surroundings._of_tuple),
     ((set, frozenset), Surroundings._of_set),
@@ -502,6 +537,10 @@ def _reader(held: Mapping[str, Any], keys: Sequence[str]) -> Callable[[], tuple[
         return lambda: (held[keys[0]],)
     get = itemgetter(*keys) if keys else lambda _: ()
     return lambda: get(held)
+
+
+def _has(held: Mapping[str, Any], key: str) -> tuple[bool]:
+    return (key in held,)
 
 
 def _items_of(held: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from minigrad.functions.arguments import integer
-from minigrad.nn.module import Module, Parameter
+from minigrad.nn.module import Module, Parameter, changes
 from minigrad.tape.tensor_base import TensorBase
 
 __all__ = ["ParameterDict", "ParameterList"]
@@ -48,8 +48,10 @@ class _Parameters(Module):
         else:
             self._held[name] = None
             self.__dict__[name] = _kept(value)
+        changes.count += 1
 
     def _take(self, name: str) -> Any:
+        changes.count += 1
         del self._held[name]
         return self.__dict__.pop(name)
 

@@ -14,7 +14,7 @@ import threading
 import types
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,6 +25,8 @@ from minigrad.nn import functional as F
 from minigrad.runtime import recorders
 from minigrad.runtime.native import lib, tracers
 from minigrad.tape.hooks import forwards
+
+ROW_FACTOR, ROW_SHIFT = 2.0, mg.zeros(2)
 
 pytestmark = [
     pytest.mark.usefixtures("restore_random"),
@@ -39,6 +41,144 @@ def _no_recorder_stays():
     assert not forwards
     assert not recorders.running
     assert recorders.own.recorder is None
+
+
+class Options(dict):
+    factor = 2.0
+
+    def scale(self):
+        return self.factor
+
+
+class Items(list):
+    factor = 2.0
+
+    def scale(self):
+        return self.factor
+
+
+class Other(Items):
+    def scale(self):
+        return 10.0
+
+
+@pytest.mark.parametrize("kind", [Options, Items])
+def test_attributes_of_containers_of_ones_own(kind, monkeypatch):
+    held = kind()
+    f = mg.compile(lambda x: x * held.scale())
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    for factor in (3.0, 4.0):
+        held.factor = factor
+        for _ in range(2):
+            assert f(mg.ones(2)).tolist() == [factor] * 2
+    del held.factor
+    monkeypatch.setattr(kind, "factor", 5.0)
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [5.0] * 2
+
+
+@dataclass
+class Pair:
+    x: mg.Tensor
+    factor: ClassVar[float] = 2.0
+
+    def __post_init__(self):
+        self.shift = mg.zeros(2)
+
+    def scaled(self):
+        return self.x * self.factor + self.shift
+
+
+class Row(NamedTuple):
+    x: mg.Tensor
+
+    def scaled(self):
+        return self.x * ROW_FACTOR + ROW_SHIFT
+
+
+class Tensors(list):
+    factor = 2.0
+    shift = mg.zeros(2)
+
+    def scaled(self):
+        return self[0] * self.factor + self.shift
+
+
+@pytest.mark.parametrize("kind", [Pair, Row, Tensors])
+def test_classes_and_attributes_of_arguments(kind, monkeypatch):
+    f = mg.compile(lambda given: given.scaled())
+
+    def seen(factor=None, shift=None):
+        given = kind([mg.ones(2)]) if kind is Tensors else kind(mg.ones(2))
+        if factor is not None:
+            given.factor, given.shift = factor, shift
+        return f(given).tolist()
+
+    for _ in range(3):
+        assert seen() == [2.0] * 2
+    if kind is Row:
+        monkeypatch.setitem(globals(), "ROW_FACTOR", 5.0)
+    else:
+        monkeypatch.setattr(kind, "factor", 5.0)
+    for _ in range(3):
+        assert seen() == [5.0] * 2
+    for number in (3.0, 4.0) if kind is not Row else ():
+        for _ in range(2):
+            assert seen(number, mg.full((2,), number)) == [2 * number] * 2
+            assert seen(number, mg.full((2,), number + 1)) == [2 * number + 1] * 2
+
+
+def test_an_object_of_another_class():
+    held = Items()
+    f = mg.compile(lambda x: x * held.scale())
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    held.__class__ = Other
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [10.0] * 2
+    assert f.reasons == ["the class of held was a type and is a type"]
+
+
+def test_an_attribute_under_another_name():
+    held = types.SimpleNamespace(a=2.0)
+    f = mg.compile(lambda x: x * (held.a if hasattr(held, "a") else 7.0))
+    assert f(mg.ones(2)).tolist() == [2.0] * 2
+    held.b = held.a
+    del held.a
+    for _ in range(2):
+        assert f(mg.ones(2)).tolist() == [7.0] * 2
+
+
+def test_views_of_dicts():
+    options = {"scale": 2.0}
+    shown = types.MappingProxyType(options)
+    f = mg.compile(lambda x: x * shown["scale"])
+    for scale in (2.0, 3.0):
+        options["scale"] = scale
+        for _ in range(2):
+            assert f(mg.ones(2)).tolist() == [scale] * 2
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.datetime64])
+def test_numbers_of_numpy_are_values(kind):
+    f = mg.compile(lambda x, n: x * int(n.astype(np.int64)))
+    for number in (2, 3, 2, 3):
+        n = kind(number, "s") if kind is np.datetime64 else kind(number)
+        assert f(mg.ones(2), n).tolist() == [number] * 2
+        del n
+    assert f.recordings == 2
+
+
+def test_methods_of_builtin_objects():
+    f = mg.compile(lambda x, get: x * get("scale"))
+    for scale in (2.0, 3.0, 4.0):
+        assert f(mg.ones(2), {"scale": scale}.get).tolist() == [scale] * 2
+    options = {"scale": 2.0}
+    get = options.get
+    g = mg.compile(lambda x: x * get("scale"))
+    for scale in (2.0, 3.0):
+        options["scale"] = scale
+        for _ in range(2):
+            assert g(mg.ones(2)).tolist() == [scale] * 2
 
 
 def same(a, b):

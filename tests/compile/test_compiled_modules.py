@@ -144,6 +144,22 @@ def test_hooks_of_all_modules():
     assert len(calls) == 4
 
 
+@pytest.mark.parametrize("value", [nn.Parameter(mg.full((2,), 5.0)), mg.full((2,), 5.0), 5.0])
+@pytest.mark.parametrize("kind", [nn.ParameterList, nn.ParameterDict])
+def test_entries_of_lists_and_dicts_of_parameters_are_guarded(kind, value):
+    first = nn.Parameter(mg.ones(2))
+    held, key = (kind([first]), 0) if kind is nn.ParameterList else (kind({"a": first}), "a")
+    run = mg.compile(lambda x: x * held[key])
+    for _ in range(2):
+        assert run(mg.ones(2)).tolist() == [1.0, 1.0]
+    held[key] = value
+    for _ in range(2):
+        assert run(mg.ones(2)).tolist() == [5.0, 5.0]
+    held.pop(key)
+    with pytest.raises((IndexError, KeyError)):
+        run(mg.ones(2))
+
+
 def test_a_global_variable_that_forward_names_is_guarded(monkeypatch):
     model = Scaled().eval()
     run = mg.compile(model)

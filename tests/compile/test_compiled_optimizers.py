@@ -415,6 +415,38 @@ def test_hooks_of_an_optimizer_are_no_program():
         mg.compile(made.step)(*data(0, mg.float32))
 
 
+@pytest.mark.parametrize("owner", ["optimizer", "schedule"])
+def test_methods_of_an_object_alone_come_and_go(owner):
+    w = nn.Parameter(mg.ones(1))
+    optimizer = mg.optim.SGD([w], lr=1.0)
+    schedule = mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    owners = {"optimizer": optimizer, "schedule": schedule}
+
+    @mg.compile
+    def step():
+        optimizer.zero_grad()
+        w.sum().backward()
+        optimizer.step()
+        schedule.step()
+        return w.clone()
+
+    def seen():
+        with mg.no_grad():
+            w.fill_(1.0)
+        optimizer.param_groups[0]["lr"] = 1.0
+        return step().item(), optimizer.param_groups[0]["lr"]
+
+    for _ in range(2):
+        assert seen() == (0.0, 0.5)
+    for value in (3.0, 4.0):
+        owners[owner].step = lambda value=value: w.data.fill_(value)
+        for _ in range(2):
+            assert seen() == (value, 0.5 if owner == "optimizer" else 1.0)
+    del owners[owner].step
+    for _ in range(2):
+        assert seen() == (0.0, 0.5)
+
+
 def test_a_file_holds_no_such_step(tmp_path):
     made = Training("Lion", compiled=True)
     for k in range(3):

@@ -577,7 +577,7 @@ def test_hooks_of_an_optimizer_are_called():
     handle = one.optimizer.register_step_pre_hook(lambda *_: seen.append(1))
     one.run(2)
     assert seen == [1, 1]
-    assert "that self.optimizer has hooks was False and is True" in one.step.reasons[-2]
+    assert "that self.optimizer has a step of its own was False and is True" in one.step.reasons[-2]
     handle.remove()
     one.run(2)
     assert seen == [1, 1]

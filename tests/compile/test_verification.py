@@ -442,6 +442,15 @@ def test_a_question_with_another_answer_passes(verifying):
     assert len(verifying) == 3
 
 
+def test_gradients_after_a_question_with_another_answer(verifying):
+    normalised = mg.compile(lambda x: nn.functional.layer_norm(x, (2,)))
+    for row in ([1.0, 2.0], [3e30, 1e30], [1.0, 2.0]):
+        x = mg.tensor([row], requires_grad=True)
+        normalised(x).sum().backward()
+        assert x.grad.tolist() == [[0.0, 0.0]]
+    assert normalised.recordings == 1
+
+
 def test_the_results_can_be_differentiated_outside(verifying):
     w = mg.tensor([1.0, 2.0], requires_grad=True)
     run = mg.compile(lambda x: ((w * x).tanh(), w.exp()))
