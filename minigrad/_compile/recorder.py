@@ -186,6 +186,9 @@ class Recorder:
         if _asked_by_library():  # a step that must have the same answer in each run
             call(kernels.truth, x._h)
             return
+        if (reader := _library_reader()) is not None:
+            self.give_up(reader, "reads a tensor's value")
+            return
         self.give_up("a tensor's value", "is read in Python")
         file, line = caller()
         raise RecordingError(
@@ -419,6 +422,25 @@ def _asked_by_library() -> bool:
         frame = frame.f_back
     asks = frame and frame.f_back.f_globals.get("__name__", "")
     return bool(asks) and asks.startswith("minigrad.")
+
+
+# Methods and functions by which a program asks for values.
+_ASKING = frozenset(
+    """__array__ __bool__ __complex__ __contains__ __dlpack__ __float__ __format__ __index__ __int__
+    __iter__ __reduce__ __reduce_ex__ __repr__ __str__ item numpy tolist to_numpy""".split()  # noqa: SIM905
+)
+
+
+def _library_reader() -> str | None:
+    """The function of this package that the program called for something else than a value.
+
+    None if the program asked for the value.
+    """
+    frame: Any = sys._getframe(1)
+    name = None
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("minigrad."):
+        name, frame = frame.f_code.co_name, frame.f_back
+    return None if name in _ASKING else name
 
 
 def place_of(array: Array) -> Any:
