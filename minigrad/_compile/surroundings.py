@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
+import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dis import get_instructions
 from enum import IntEnum
 from itertools import count
@@ -43,6 +46,7 @@ _CONTAINERS = (dict, list, tuple, set, frozenset, deque)  # that a class of the 
 _LIBRARIES = frozenset(("minigrad", "numpy", *sys.stdlib_module_names)) - {"__main__"}
 # Libraries whose objects hold the user's values, and some of minigrad's whose objects do not.
 _HOLDERS = frozenset(("minigrad", "functools", "types", "collections", "argparse", "enum"))
+_MEMORY = frozenset(("array", "ctypes", "_ctypes"))  # libraries whose objects are memory
 _KEEPERS = ("minigrad.data", "minigrad.utils", "minigrad.profiler")
 _ARRAY_BYTES = 1 << 16  # a NumPy array of so many bytes is compared by its content
 # Attributes by which a function reads numbers that a step of training changes.
@@ -340,6 +344,14 @@ class Surroundings:
         known = x.__globals__
         used = [n for n in read if n in known]
         found += self._keep(_reader(known, used), used, [(known, n) for n in used])
+        self._keep(
+            lambda: (x.__code__,), [f"the code of {name}"], (Check.ATTRIBUTE, (x, "__code__"))
+        )
+        for builtin in read:
+            if builtin not in known:
+                hides = f"that a global hides {builtin}"
+                absent = Check.ABSENT, (known, builtin)
+                self._keep(functools.partial(_has, known, builtin), [hides], absent)
         modules = {variable: known.get(variable, sys.modules.get(variable)) for variable in names}
         for variable, module in (*modules.items(), *[(name, x) for x, name in found]):
             if isinstance(module, ModuleType):
@@ -413,7 +425,16 @@ class Surroundings:
         if isinstance(x, Iterator) and _is_library(kind):
             self.unknown = self.unknown or f"{name} is an iterator, whose state no program knows"
             return []
+        if isinstance(x, weakref.ref):
+            return self._keep(lambda: (x(),), [f"what {name} refers to"])
+        if isinstance(x, ContextVar):
+            return self._keep(lambda: (x.get(None),), [f"the value of {name}"])
+        if isinstance(x, threading.local):
+            self.unknown = self.unknown or f"{name} differs from thread to thread"
+            return []
         top = module.split(".")[0]
+        if isinstance(x, bytearray) or top in _MEMORY:
+            return self._of_memory(x, name)
         if (
             _is_library(kind)
             and top in _LIBRARIES
@@ -440,6 +461,18 @@ class Surroundings:
                 lambda: [getattr(x, key) for key in slots], [f"{name}.{key}" for key in slots]
             )
         return [*found, (kind, kind.__name__)]
+
+    def _of_memory(self, x: Any, name: str) -> list[tuple[Any, str]]:
+        """The content of an object with memory of its own, as of ``array`` and ``ctypes``."""
+        try:
+            size = memoryview(x).nbytes
+        except TypeError:
+            return []
+        if size <= _ARRAY_BYTES:
+            self._keep(lambda: (bytes(memoryview(x)),), [f"the content of {name}"])
+        else:
+            self.unknown = self.unknown or f"{name} has {size} bytes, which may change"
+        return []
 
     def _of_numpys_array(self, x: Any, name: str) -> None:
         if x.nbytes <= _ARRAY_BYTES and not x.dtype.hasobject:
