@@ -57,6 +57,99 @@ for _problem in (*PROBLEMS.values(), *_MORE):
         )
     )
 
+# ---- small models --------------------------------------------------------------------------------
+
+_SMALL_RATE = 1e-2
+
+
+def _line_loss(xp: Any, parameters: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of a line."""
+    slope, start = parameters
+    return ((slope * x + start - y) ** 2).mean()
+
+
+def _series_loss(xp: Any, parameters: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of a recurrent model that follows each series by one number."""
+    into, again, bias, out, skip, start = parameters
+    h, loss = into * 0, 0.0
+    for now, wanted in zip(x, y, strict=True):
+        h = xp.tanh(now * into + h @ again + bias)
+        loss = loss + ((h @ out + now * skip + start - wanted) ** 2).mean()
+    return loss
+
+
+def _small_inputs(shapes: list[tuple[int, ...]], size: tuple[int, ...], rng: Any) -> list[Any]:
+    made = [0.5 * rng.standard_normal(shape) for shape in (size, size, *shapes)]
+    return [np.asarray(x, dtype=np.float32) for x in made]
+
+
+def _small_builders(
+    loss_of: Callable[..., Any], steps: int | None
+) -> dict[str, Callable[..., Callable[[], Any]]]:
+    """Builders of a step of gradient descent. ``steps`` is the length of series."""
+
+    def split(values: Any) -> Any:
+        return values if steps is None else [values[k] for k in range(steps)]
+
+    def eager(lib: Any, x: Any, y: Any, *given: Any) -> Callable[[], Any]:
+        parameters = [lib.array(values, requires_grad=True) for values in given]
+        optimiser = lib.optim.SGD(parameters, lr=_SMALL_RATE)
+        x, y = split(lib.array(x)), split(lib.array(y))
+
+        def step() -> Any:
+            optimiser.zero_grad()
+            loss = loss_of(lib.xp, parameters, x, y)
+            loss.backward()
+            optimiser.step()
+            return (loss, *parameters)
+
+        return step
+
+    def jitted(lib: Any, x: Any, y: Any, *given: Any) -> Callable[[], Any]:
+        jax, x, y = lib.xp, lib.array(x), lib.array(y)
+
+        def moved(parameters: Any) -> Any:
+            loss, gradients = jax.value_and_grad(
+                lambda parameters: loss_of(jax.numpy, parameters, split(x), split(y))
+            )(parameters)
+            pairs = zip(parameters, gradients, strict=True)
+            return loss, [p - _SMALL_RATE * g for p, g in pairs]
+
+        compiled, parameters = jax.jit(moved), [lib.array(values) for values in given]
+
+        def step() -> Any:
+            nonlocal parameters
+            loss, parameters = compiled(parameters)
+            return (loss, *parameters)
+
+        return step
+
+    return {"minigrad": _compiled(eager), "eager": eager, "torch": eager, "jax": jitted}
+
+
+_SMALL: list[tuple[str, Callable[..., Any], list[tuple[int, ...]], tuple[int, ...], int | None]] = [
+    ("line of 2 parameters through 50 points, SGD", _line_loss, [(), ()], (50,), None),
+    (
+        "recurrent model of 20 parameters, 8 series of 20 steps, SGD",
+        _series_loss,
+        [(1, 3), (3, 3), (3,), (3, 1), (1,), (1,)],
+        (20, 8, 1),
+        20,
+    ),
+]
+for _title, _loss, _shapes, _size_of, _steps in _SMALL:
+    register(
+        Case(
+            "compiled",
+            f"{_title}, compiled",
+            partial(_small_inputs, _shapes, _size_of),
+            _small_builders(_loss, _steps),
+            tolerance=1e-4,
+            targets=[faster(10, "torch")],
+            note="minigrad: one recorded program; jax: one jitted step; torch: eager",
+        )
+    )
+
 # ---- elementwise expressions ---------------------------------------------------------------------
 
 
