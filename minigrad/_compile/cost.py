@@ -11,7 +11,7 @@ from minigrad._compile.plan import Layout, Plan, is_view, reads
 from minigrad._compile.recorder import NONE, Step
 from minigrad.runtime.costs import REDUCTIONS, Sized, chain_members, cost
 from minigrad.runtime.dtypes import by_code
-from minigrad.runtime.native import kernels, names, signatures
+from minigrad.runtime.native import Array, kernels, names, signatures
 
 __all__ = ["arguments_of", "cost_of", "members_of", "peak_scratch", "size_of", "title"]
 
@@ -29,9 +29,9 @@ def title(step: Step) -> str:
     return f"{step.name} ({', '.join(found)})" if found else step.name
 
 
-def size_of(layout: Layout) -> int:
-    """The bytes of an array."""
-    return Sized(layout.dtype, layout.shape).size * by_code[layout.dtype].itemsize
+def size_of(array: Layout | Array) -> int:
+    """The bytes of the elements of an array, or of a layout."""
+    return Sized(array.dtype, array.shape).size * by_code[array.dtype].itemsize
 
 
 def arguments_of(plan: Plan, step: Step) -> list[Any]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import prod
 
+from minigrad._compile.cost import size_of
 from minigrad._compile.plan import is_effect, is_view, reads, writes
 from minigrad._compile.recorder import NONE, Recorder, Step
-from minigrad.runtime.dtypes import by_code
 from minigrad.runtime.native import Array
 
-__all__ = ["fold_constants", "nbytes"]
+__all__ = ["fold_constants"]
 
 # Bytes of an array up to which it is kept. A larger one is made anew, and its memory is shared.
 MOST_BYTES = 1 << 20
@@ -43,10 +42,5 @@ def fold_constants(recorder: Recorder, results: Iterable[Array] = ()) -> None:
 def _is_small(recorder: Recorder, step: Step) -> bool:
     made = [slot for slot in step.outputs if slot != NONE]
     return (
-        is_view(step) or sum([nbytes(recorder.values[slot].array) for slot in made]) <= MOST_BYTES
+        is_view(step) or sum([size_of(recorder.values[slot].array) for slot in made]) <= MOST_BYTES
     )
-
-
-def nbytes(array: Array) -> int:
-    """The bytes of the elements of an array."""
-    return int(prod(array.shape)) * by_code[array.dtype].itemsize

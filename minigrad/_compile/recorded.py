@@ -9,8 +9,9 @@ from operator import is_
 from typing import Any
 
 from minigrad._compile.arguments import filled, form_of, template
+from minigrad._compile.cost import size_of
 from minigrad._compile.events import Event, act_event, live_event, move_event
-from minigrad._compile.folding import fold_constants, nbytes
+from minigrad._compile.folding import fold_constants
 from minigrad._compile.plan import Plan, reads, writes
 from minigrad._compile.planner import planned
 from minigrad._compile.program import Differs, Misfit, Program
@@ -165,7 +166,7 @@ class Recorded:
         """
         used = [*self._with_grad, *[value for source, value, _ in self.left if source == "grad"]]
         bytes_of = {
-            id(target): nbytes(grad._h)
+            id(target): size_of(grad._h)
             for target, (_, _, grad) in zip(attempt.targets, attempt.before, strict=True)
             if grad is not None
         }

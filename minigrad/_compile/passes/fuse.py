@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from minigrad._compile.plan import Plan, reads, writes
 from minigrad._compile.recorder import NONE, Step
+from minigrad.runtime.costs import REDUCTIONS
 from minigrad.runtime.native import kernels, lib
 
 __all__ = ["fuse_elementwise"]
@@ -26,13 +27,8 @@ _OWN_POWERS = (3.0, 0.5, -0.5)
 _SHORTCUTS = {2.0: kernels.square, -1.0: kernels.reciprocal}
 
 
-# The reductions that may end a chain.
-_REDUCTIONS = {
-    kernels.sum: lib.MG_SUM,
-    kernels.mean: lib.MG_MEAN,
-    kernels.amax: lib.MG_MAX,
-    kernels.amin: lib.MG_MIN,
-}
+# The reductions that may end a chain, by kernel.
+_REDUCTIONS = {getattr(kernels, name): number for number, name in REDUCTIONS.items()}
 
 
 class Instruction(NamedTuple):
