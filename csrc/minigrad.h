@@ -63,7 +63,7 @@ typedef struct mg_array {
     int32_t refs;
     int32_t weak;    /* a Python number, which takes the other operand's dtype */
     int32_t adapted; /* an input of the operation that made it was broadcast or cast */
-    int32_t spare;   /* nobody reads it after this operation, which may write over it */
+    int32_t spare;   /* this operation is its last reader, and may write over it */
     int64_t shape[16];
     int64_t strides[16];
 } mg_array;

@@ -6,13 +6,15 @@
 
 /* Where an array comes from: the tensor of a target, its gradient, or a constant. */
 enum { FROM_TENSOR, FROM_GRAD, FROM_CONSTANT };
-/* What a call leaves: a result of the program, one with a history, a target, or its gradient. */
+/* Kinds of tensors that a call leaves: a result of the program, a result with a history, a target,
+ * the gradient of a target. */
 enum { LEFT_MADE, LEFT_LIVING, LEFT_TENSOR, LEFT_GRAD };
 /* Kinds of edges: none, that of a leaf, a node. A value that is no tensor must equal a constant. */
 enum { EDGE_NONE, EDGE_LEAF, EDGE_NODE, EDGE_CONSTANT };
 /* Kinds of guards: an item of a container, the content of a cell, all items of a list, all keys or
  * all values of a dict, a length, all items of a mapping, an attribute, a key that a dict lacks, and
- * a function that says whether the guard holds. These are the numbers of Check in minigrad/_compile/surroundings.py. */
+ * a function that says whether the guard holds. The numbers are those of Check in
+ * minigrad/_compile/surroundings.py. */
 enum { GUARD_ITEM, GUARD_CELL, GUARD_LIST, GUARD_KEYS, GUARD_VALUES, GUARD_LENGTH, GUARD_ITEMS, GUARD_ATTRIBUTE,
        GUARD_ABSENT, GUARD_CALL };
 /* Kinds of events: a step of an optimizer, and something that is done in Python. */

@@ -45,9 +45,10 @@ def live_event(turn: Any, places: list[int]) -> Event:
 
 
 def _renewed(renew: Callable[[], Any]) -> Any:
-    """What an optimizer gives for a run. Misfit if the function itself is to run, and to tell why.
+    """The numbers that an optimizer gives for a run, and the function to call after it.
 
-    That is for another step than the recorded one, and for options or a state out of range.
+    Raises Misfit for another step than the recorded one, and for options or a state out of range.
+    The function itself then runs, and its error tells more than one of this call.
     """
     try:
         found = renew()

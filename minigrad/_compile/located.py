@@ -167,7 +167,7 @@ class Located(NamedTuple):
 
 
 class _Expected(NamedTuple):
-    """What a step of a plan should make or write: the function's kernel and its result."""
+    """The result that a step of a plan should make or write, and the function's kernel of it."""
 
     number: int
     slot: int
@@ -241,7 +241,7 @@ class _Kernels:
                 self.left.append((was, now))
 
     def of(self, number: int, step: Step) -> Iterator[_Expected]:
-        """What a step should make and write, as far as that is known."""
+        """The results that a step should make and write, as far as they are known."""
         for slot in step.outputs:
             before = None if slot == NONE else self.before[slot]
             if before is not None and before in self.made:

@@ -1,4 +1,4 @@
-"""Options of compiled functions: what a user chose in the call of ``mg.compile``."""
+"""Options of compiled functions, as a user gives them to ``mg.compile``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SWITCHES = ("fold_constants", *PASSES)
 
 
 class Options(NamedTuple):
-    """What a user chose. ``without`` has the names of the planner's passes that are left out."""
+    """The choices of a user. ``without`` names the planner's passes that are left out."""
 
     fullgraph: bool = False
     verify: bool = False

@@ -161,8 +161,8 @@ class Recorded:
     def _to_clear(self, attempt: Any) -> list[Any]:
         """The targets whose grad a run drops before its first kernel, as the function does.
 
-        That keeps their memory from being held beside the new gradients. It is not worth the time
-        if the memory is little.
+        The run then does not hold old gradients beside new ones. Less than ``LEAST_CLEARED`` bytes
+        are not worth the time.
         """
         used = [*self._with_grad, *[value for source, value, _ in self.left if source == "grad"]]
         bytes_of = {

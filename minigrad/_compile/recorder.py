@@ -76,7 +76,7 @@ class Drawn(NamedTuple):
 
 
 class Live(NamedTuple):
-    """Numbers that a turn gives for each run, or the one at a place; see :func:`recorders.live`."""
+    """All numbers that a turn gives for each run, or one at a place. See ``recorders.live``."""
 
     turn: Any
     place: int = NONE
@@ -432,9 +432,9 @@ _ASKING = frozenset(
 
 
 def _library_reader() -> str | None:
-    """The function of this package that the program called for something else than a value.
+    """Name of the function of this package that reads a value for its own use.
 
-    None if the program asked for the value.
+    None if the program itself asked for the value.
     """
     frame: Any = sys._getframe(1)
     name = None

@@ -166,7 +166,7 @@ def _event(one: Any, event: Callable[..., Any], step: Any) -> tuple[Any, ...]:
 
 
 def _acted(event: Callable[..., Any]) -> Any:
-    """What an event drew, or None."""
+    """The tensor that an event drew, or None."""
     done: list[Any] = []
     event([], [], done)
     return done[0] if isinstance(done[0], TensorBase) else None

@@ -24,7 +24,7 @@ _GIVEN = ("argument", "captured", "grad")
 
 
 class Memo:
-    """What a verification needs to know of a recording: the source of each slot, and the writes.
+    """Notes on a recording for its verification: the source of each slot, and the writes.
 
     ``sources`` has a kind and a source for each slot of the recorder, and for a constant its array.
     ``written`` has the kind and source of each array from outside that a step wrote into.
@@ -52,7 +52,7 @@ class _Held:
 
 @dataclass
 class Snapshot:
-    """What was in the places of a :class:`State` at one time."""
+    """Contents of the places of a :class:`State` at one time."""
 
     memory: list[Array]
     grads: list[Any]  # the tensors in the grad of each known tensor
@@ -105,7 +105,7 @@ class State:
         return str(self.recorded.name_of(x))
 
     def take(self) -> Snapshot:
-        """What is in these places now."""
+        """The contents of these places now."""
         grads = [x._grad for x in self.known]
         return Snapshot(
             [copied(array) for _, array in self.arrays],

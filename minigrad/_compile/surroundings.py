@@ -54,7 +54,7 @@ _OPTIONS, _EPOCHS = frozenset(("param_groups",)), frozenset(("get_last_lr", "las
 
 
 class Check(IntEnum):
-    """How the accelerator checks a guard. The numbers are those in csrc/python/replay.c."""
+    """How the accelerator checks a guard. The numbers are those in csrc/python/replay.h."""
 
     ITEM = 0  # of a dict or list, by its key
     CELL = 1  # the content of a cell

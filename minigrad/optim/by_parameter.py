@@ -232,7 +232,7 @@ class Turn:
 
 
 def _form(group: Group, n: Numbers) -> Any:
-    """What chooses how a step is computed: all but the values of floats."""
+    """All values that choose how a step is computed: everything but floats."""
     chosen = [(name, None if type(x) is float else x) for name, x in n.items()]
     return bool(group.get("maximize")), chosen
 

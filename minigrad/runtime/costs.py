@@ -200,7 +200,7 @@ def _chain(args: Any, out: Any) -> int:
 
 
 def _chain_reduce(args: Any, out: Any) -> int:
-    """Those of the chain, and one for each element that is reduced."""
+    """Operations of the chain, and one for each element that is reduced."""
     return _chain(args[4:], out) + max([x.size for x in args[5]], default=0)
 
 

@@ -33,7 +33,7 @@ typedef struct {
     int result[CHAIN_REGISTERS];   /* the result that a register is, or -1 */
     int last[CHAIN_OPERANDS];      /* the last instruction that reads an operand */
     int made[CHAIN_RESULTS];       /* the instruction that makes a result */
-    bool late[CHAIN_RESULTS];      /* a result is written over an operand that is still read */
+    bool late[CHAIN_RESULTS];      /* a later instruction still reads the operand that a result replaces */
     char *out[CHAIN_RESULTS];
     int reduced; /* the register that is reduced, or -1 */
     bool streams;

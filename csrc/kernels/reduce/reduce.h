@@ -120,7 +120,7 @@ MG_SHARED(int, mg_reduce_run, (int kind, const reduce_plan *p, mg_array *y, mg_a
 MG_SHARED(void, mg_reduce_piece, (int kind, int dtype, const reduce_plan *p, void *y, void *y2,
                                const void *x, int64_t run, int64_t n, const void *c));
 
-/* Terms that lie in no memory in order. `put` writes n terms of the line that begins at element x,
+/* Source of terms that are not in memory in order. `put` writes n terms of the line that begins at element x,
  * from number `first` on. If `dense`, the lines follow one another, and n may reach into the next. */
 typedef struct {
     void (*put)(const void *context, char *to, int64_t x, int64_t first, int64_t n);
